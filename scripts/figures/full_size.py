@@ -48,13 +48,6 @@ def graph_of(row, known):
     return like, known[like][1] if like in known else None
 
 
-def cluster_of(row):
-    """The cluster and what is changed of its network; other changes are the suite's, the same for all rows."""
-    name, _, changes = row["cluster"].partition(":")
-    slow = re.search(r"inter_node_bytes_per_second=([^,]+)", changes)
-    return name + (f", {8 * float(slow.group(1)) / 1e9:.3g} Gb/s" if slow else "")
-
-
 def trained_share(row):
     return float(row["task"]["split"].split("/")[0]) / 100 if row["task"].get("split") else 1.0
 
@@ -78,7 +71,7 @@ def line_of(row, known, cells):
     """One line of the csv: the row by the columns of HEAD."""
     graph, events = graph_of(row, known)
     needs = re.search(r"the least is ([\d.]+) GiB", row["reason"])
-    line = dict.fromkeys(HEAD, None) | {"graph": graph, "cluster": cluster_of(row), "GPUs": row["ranks"], "parallelism": p.kind_of(row),
+    line = dict.fromkeys(HEAD, None) | {"graph": graph, "cluster": p.cluster_of(row), "GPUs": row["ranks"], "parallelism": p.kind_of(row),
                                         "model": row["model"]["name"], "status": status_of(row),
                                         "needs_GiB": float(needs.group(1)) if needs else None}
     passes = passes_of(row, events, cells.get(graph)) if row["status"] == "ok" else None
@@ -198,6 +191,15 @@ def report(lines):
             f"largest phase, the bytes that all ranks send and its updates; the cheapest pass. Whole nodes are paid.\n\n{kinds_table(lines)}")
 
 
+def shortest_by_count(lines):
+    """[(GPUs, seconds of the shortest pass)] in order. A parallelism may have several ways to run on as many GPUs."""
+    best: dict[int, float] = {}
+    for line in lines:
+        if line["pass_seconds"]:
+            best[line["GPUs"]] = min(line["pass_seconds"], best.get(line["GPUs"], line["pass_seconds"]))
+    return sorted(best.items())
+
+
 def draw(lines, plt):
     """Seconds of a pass over GPUs, a panel for each graph: the fastest network solid, a slower one of the same GPU dashed."""
     clusters = r.in_order(line["cluster"] for line in lines)
@@ -210,8 +212,7 @@ def draw(lines, plt):
         for kind in KINDS:
             colour, mark = styles[kind, ""]
             for cluster, dash in zip(shown, ("-", "--")):
-                points = sorted((line["GPUs"], line["pass_seconds"]) for line in at(lines, graph=graph, parallelism=kind, cluster=cluster)
-                                if line["pass_seconds"])
+                points = shortest_by_count(at(lines, graph=graph, parallelism=kind, cluster=cluster))
                 if points:
                     place.plot(*zip(*points), dash, color=colour, marker=looks.MARKERS[mark], markersize=4, linewidth=1.3,
                                label=kind if dash == "-" else None)
@@ -235,15 +236,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("runs", metavar="RUN_DIR", nargs="+", help="run directory, its summary.json, or a full_size.csv")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the report, the table and the figure (default: here)")
+    parser.add_argument("--graphs", metavar="NAME", nargs="+", default=[], help="draw these graphs alone (default: all)")
+    parser.add_argument("--name", default="full_size", help="name of the figure (default: full_size)")
     parser.add_argument("--show", action="store_true", help="print the report")
     options = parser.parse_args()
     lines = []
 
     def read():
         lines.extend(read_lines(options.runs))
-        return lines
+        absent = [name for name in options.graphs if not at(lines, graph=name)]
+        if absent:
+            raise r.Refused(f"--graphs: {absent[0]} is not there; these are: {', '.join(r.in_order(line['graph'] for line in lines))}")
+        return [line for line in lines if not options.graphs or line["graph"] in options.graphs]
 
-    status = looks.write_figure("full_size", options.out, read, draw)
+    status = looks.write_figure(options.name, options.out, read, draw)
     if status == 0:
         text = report(lines)
         path = os.path.join(options.out, "full_size.md")

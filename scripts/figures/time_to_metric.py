@@ -153,13 +153,16 @@ def draw(answer, plt):
             place.plot([one["total"]], [at], "o", color=looks.BLUE, markersize=4)
         place.set_yticks(range(len(found)), [f"{one['way']}, {one['row']['ranks']}" for one in reversed(found)], fontsize=6)
         place.set_xscale("log")
-        place.set_xlabel("seconds to the metric at full size, 90 % interval")
+        place.set_xlabel("seconds to the metric, 90 % interval")
         looks.readable_log(place.xaxis)
-        looks.title(place, "both factors: strategy, ranks")
+        looks.title(place, "at full size: strategy, ranks")
     handles = [plt.Line2D([], [], color="#000000", marker=mark, linestyle="") for mark in markers.values()]
-    handles += [plt.Line2D([], [], color="#000000", marker="o", fillstyle="none", linestyle="--"), plt.Line2D([], [], color="#000000")]
-    looks.legend_below(figure, handles, [f"{copies} cop{'y' if copies == 1 else 'ies'} of memory" for copies in markers] +
-                       ["size left out of the fit", "law; colours: sizes, dark is small"])
+    handles += [plt.Line2D([], [], color="#000000")]
+    words = [f"{copies} cop{'y' if copies == 1 else 'ies'} of memory" for copies in markers] + ["law; colours: sizes, dark is small"]
+    if any(fitted.left_out for fitted in laws):
+        handles += [plt.Line2D([], [], color="#000000", marker="o", fillstyle="none", linestyle="--")]
+        words += ["size left out of the fit"]
+    looks.legend_below(figure, handles, words)
     return figure
 
 

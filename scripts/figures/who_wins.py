@@ -43,13 +43,27 @@ def graphs_in(paths):
     return graphs
 
 
+def facts_of(question, questions, graphs):
+    """The facts of --graphs on the question's graph, or None. Raises Refused where several graphs have the name it is said of."""
+    named = {one.graph for one in questions if one.workload == question.workload}
+    if question.workload in graphs and len(named) > 1:
+        raise r.Refused(f"--graphs: {question.workload} is several graphs here: {', '.join(sorted(named))}; leave it out")
+    return graphs.get(question.workload)
+
+
 def ratio_text(question):
-    """How many times as long the next one takes."""
+    """How many times as long the next one takes, in percent where it is hardly longer."""
     ratio, half = question.ratio
     if question.tied():
         return "as long"
+    if math.isnan(half) and ratio < 1.01:
+        return f"{100 * (ratio - 1):.2g} % longer"
     ends = "" if math.isnan(half) else f" ({number(ratio * math.exp(-half))} to {number(ratio * math.exp(half))})"
     return f"{number(ratio)}{ends} times as long"
+
+
+def ratio_mark(ratio):
+    return f"{number(ratio)} x" if ratio >= 1.01 else f"+{100 * (ratio - 1):.2g} %"
 
 
 def sure_text(question, one):
@@ -66,7 +80,7 @@ def sentence(question):
     if question.tied():
         text = f"{place}: {first.name()} and {second.name()} take the same time."
     elif question.decided() is None:
-        why = "one seed" if question.measured else "no common draws"
+        why = "fewer than two common seeds" if question.measured else "no common draws"
         text = f"{place}: {first.name()} is first, and {second.name()} takes {ratio_text(question)}. How sure that is, is not known: {why}."
     elif question.decided():
         text = f"{place}: take {first.name()}. It is first in {sure_text(question, first)}, and {second.name()} takes {ratio_text(question)}."
@@ -82,14 +96,14 @@ def seeds_of(question):
     return max(len(r.pooled(one.row)) for one in question.contenders)
 
 
-def line_of(question, graphs):
+def line_of(question, questions, graphs):
     first, second = question.contenders[:2]
-    facts = graphs.get(question.graph)
+    facts = facts_of(question, questions, graphs)
     known = ["" if facts is None or fact is None else number(fact) for fact in (facts or (None,) * 3)]
     take = {None: "(not known how sure) ", False: "undecided: ", True: ""}[question.decided()] + first.name()
     take = f"{first.name()} or {second.name()}" if question.tied() else take
     return [question.graph] + (known if graphs else []) + [
-        "here" if question.measured else question.place, question.ranks, question.until or f"epoch, {question.model}", take,
+        question.place, question.ranks, question.until or f"epoch, {question.model}", take,
         sure_text(question, first), f"{second.kind} takes {ratio_text(question)}", ", ".join(question.missing), sum(len(r.pooled(row)) for row in question.rows), seeds_of(question)]
 
 
@@ -111,16 +125,16 @@ def totals(questions, value_of, what):
 def guide(questions, graphs):
     conditions = ["graph"] + (["mean degree", "overlap", "skew"] if graphs else [])
     head = conditions + ["where", "GPUs", "target", "take", "first in", "the next", "not run", "rows", "seeds"]
-    text = "# Which parallelism to take\n\n" + table(head, [line_of(question, graphs) for question in questions])
+    text = "# Which parallelism to take\n\n" + table(head, [line_of(question, questions, graphs) for question in questions])
     text += "\n" + "\n".join(f"- {sentence(question)}" for question in questions) + "\n"
-    text += "\n" + totals(questions, lambda question: question.place if not question.measured else "here", "where")
+    text += "\n" + totals(questions, lambda question: question.place, "where")
     text += "\n" + totals(questions, lambda question: question.ranks, "GPUs")
     return text
 
 
 def draw(questions, plt):
     """A bar for each question, with the ratio to the next contender."""
-    names = [f"{question.graph}, {question.ranks} x {'here' if question.measured else question.place}" + ("" if question.until else f", {question.model}") for question in questions]
+    names = [f"{question.graph}, {question.where()}" + ("" if question.until else f", {question.model}") for question in questions]
     figure, axes = looks.panels(plt.subplots, 1, columns=1, size=(6.4, looks.height_of_bars(names)))
     panel = axes[0]
     for place, question in enumerate(questions):
@@ -129,14 +143,12 @@ def draw(questions, plt):
             width = 0.0 if one.first is None else 100 * one.first / question.of
             panel.barh([place], [width], left=[begin], height=0.7, color=looks.KNOWN[p.OF_KINDS[one.kind]][0])
             begin += width
-        ratio = "not known how sure" if question.contenders[0].first is None else "tie" if question.tied() else f"{number(question.ratio[0])} x"
+        ratio = "not known how sure" if question.contenders[0].first is None else "tie" if question.tied() else ratio_mark(question.ratio[0])
         looks.number_on_bar(panel, ratio, (begin, place), xytext=(3, 0), ha="left", va="center", fontsize=looks.points(7))
-    panel.set_yticks(range(len(questions)), [looks.short(name, 60) for name in names])
-    panel.set_ylim(len(questions) - 0.4, -0.6)
+    looks.names_of_bars(panel, names)
     panel.set_xlim(0, 118)
     panel.set_xticks(range(0, 101, 25))
-    panel.set_xlabel("first in this share of draws, or seeds [%]; number: how many times as long the next one takes")
-    panel.grid(False, axis="y")
+    panel.set_xlabel("first in % of draws or seeds; beside it: time of the next one")
     there = [kind for kind in w.KINDS if any(one.kind == kind for question in questions for one in question.contenders)]
     squares = [plt.Rectangle((0, 0), 1, 1, color=looks.KNOWN[p.OF_KINDS[kind]][0]) for kind in there]
     looks.legend_below(figure, squares, there)

@@ -132,8 +132,28 @@ TEST_F(ComparisonFigures, FullSizesCompareAPassOverAllSamples) {
       "assert '| stack | p5-h100, 8 Gb/s | hybrid batch 2 s, 1.5 x | nothing fits |' not in f.first_table(lines)\n"
       "assert '| stack | p5-h100, 8 Gb/s | hybrid batch 2 s, 1.5 x |  |' in f.first_table(lines), "
       "f.first_table(lines)\n"
-      "assert 'nothing fits' in f.first_table([none]), 'and that is said'\n";
+      "assert 'nothing fits' in f.first_table([none]), 'and that is said'\n"
+      "twice = [vertex, {**vertex, 'pass_seconds': 2.5}, {**vertex, 'pass_seconds': 9.0}, {**vertex, 'GPUs': 1}, "
+      "none]\n"
+      "assert f.shortest_by_count(twice) == [(1, 3), (8, 2.5)], 'a line of the figure has one point a number of "
+      "GPUs'\n";
   EXPECT_EQ(check(full_size_row + text), 0) << output();
+}
+
+TEST_F(ComparisonFigures, FullSizesOfSomeGraphsAreDrawnFromTheTable) {
+  python_ = testing_results::find_python("matplotlib");
+  if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
+  const std::string script = root_ + "/scripts/figures/full_size.py",
+                    csv = root_ + "/results/measured/comparisons/full_size.csv";
+  ASSERT_EQ(run({script, csv, "--graphs", "epinions", "reddit", "--name", "two", "--out", folder_.file("out")}), 0)
+      << output();
+  const std::string figure = testing_results::text_of(folder_.file("out/two.svg"));
+  EXPECT_NE(figure.find("epinions"), std::string::npos);
+  EXPECT_EQ(figure.find("gdelt"), std::string::npos);
+  EXPECT_EQ(testing_results::text_of(folder_.file("out/full_size.csv")), testing_results::text_of(csv))
+      << "tables stay whole";
+  EXPECT_EQ(run({script, csv, "--graphs", "nobody", "--out", folder_.file("out")}), 2);
+  EXPECT_NE(output().find("nobody is not there; these are: epinions"), std::string::npos) << output();
 }
 
 TEST_F(ComparisonFigures, TheStudyOfFullSizesSaysWhatWasRecorded) {
@@ -274,7 +294,7 @@ TEST_F(ComparisonFigures, AxesCanBeReadWithinADecadeAndBeyond) {
       "            'cluster': cluster, 'epoch_seconds': {'median': epoch}, 'until_reached': True,\n"
       "            'until_seconds': epoch * epochs, 'loss': [0.5] * epochs,\n"
       "            'metrics': {'validation_mrr': [0.2 + 0.1 * at / epochs for at in range(epochs)]}}\n"
-      "for reach in (1.05, 1.3, 1.6, 1.9, 2.5, 4, 9.5, 12, 90, 1100, 4e5):\n"
+      "for reach in (1.05, 1.3, 1.6, 1.9, 2.5, 4, 9.5, 12, 90, 1100, 4e5, 3e6, 1e12):\n"
       "    rows = [row(name, ranks, scale / ranks, 5, cluster) for cluster in ('a', 'b', 'c', 'd')\n"
       "            for name, scale in (('snapshot', 0.0041), ('vertex', 0.0041 * reach)) for ranks in (8, 64)]\n"
       "    figure = comparison.draw(rows, plt)\n"

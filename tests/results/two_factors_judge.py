@@ -235,6 +235,20 @@ def the_script(runs, *words):
     return done.returncode, done.stdout, done.stderr
 
 
+def figure_of(rows, leave_out):
+    """The figure of rows, as the script lays it out, without faults."""
+    import time_to_metric
+    from strobe_figures import checks, looks
+
+    random = np.random.default_rng(1)
+    laws = t.laws_of(rows, leave_out, 5, random)
+    figure = time_to_metric.draw((list(laws.values()), [] if leave_out else t.products(rows, laws, 5, random)), looks.start_matplotlib())
+    looks.lay_out(figure)
+    found = checks.complaints(figure)
+    assert found == [], found
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
 def the_script_answers_from_runs():
     """Two folders of rows: what is printed and drawn, with all sizes and with the largest left out, and a far extrapolation."""
     if importlib.util.find_spec("matplotlib") is None:
@@ -256,6 +270,8 @@ def the_script_answers_from_runs():
             assert abs(float(line[6].split()[0]) - many * each / 1000) < 0.01 * many * each / 1000, line
         assert "| m, event_batch | 4,200 to 8,400 events | 18 | 0 |" in out and "size 0.7" in out and "warning" not in out, out
         assert pathlib.Path(folder, "time_to_metric.png").stat().st_size > 10000
+        rows = r.read_rows(runs, ("epoch_work",))
+        assert "size left out of the fit" not in figure_of(rows, 0) and "size left out of the fit" in figure_of(rows, 1)
         status, out, err = the_script(runs, "--out", folder, "--leave-out", "1")
         assert status == 0 and out.count("| m, event_batch | 8,400 events |") == 3 and "of 3 cells that were left out lie in" in out, out
         assert "| memory k=1" not in out, "the full size is answered by the law of all sizes"

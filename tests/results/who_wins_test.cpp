@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/results/figure_scripts.hpp"
+#include "workloads/generators/event_generation.hpp"
+#include "workloads/graph/file_options.hpp"
 
 namespace strobe {
 namespace {
@@ -39,19 +41,22 @@ class WhoWins : public StudyFigures {
 };
 
 TEST_F(WhoWins, APredictionIsAsSureAsItsShareOfCommonDraws) {
-  EXPECT_EQ(guide("rows = [row('vertex', 1.0, [1.0, 1.1, 0.9, 1.2]), row('snapshot', 1.2, [1.2, 1.0, 1.3, 1.3]),\n"
-                  "        row('pss', 2.0, [0.1] * 4), row('chunk', None)]\n"
-                  "(one,), text = says(rows)\n"
-                  "assert [c.kind for c in one.contenders] == ['vertex', 'snapshot'], 'each kind enters with its "
-                  "soonest case'\n"
-                  "assert [c.first for c in one.contenders] == [3.0, 1.0] and one.of == 4 and one.decided()\n"
-                  "assert 'take vertex (m). It is first in 3 of 4 draws, and snapshot (m) takes 1.2 times as long.' in "
-                  "text, text\n"
-                  "assert 'Not at the target: chunk.' in text and '| hybrid batch, node memory | 4 | 1 |' in text, "
-                  "text\n"
-                  "(one,), text = says([row('vertex', 1.0, [1.0] * 4), row('snapshot', 1.1, [1.1, 0.9] * 2)])\n"
-                  "assert one.decided() is False and 'undecided. vertex (m) is first in 2 of 4 draws only' in text\n"),
-            0)
+  EXPECT_EQ(
+      guide("rows = [row('vertex', 1.0, [1.0] * 9 + [1.3]), row('snapshot', 1.2, [1.2] * 10),\n"
+            "        row('pss', 2.0, [0.1] * 10), row('chunk', None)]\n"
+            "(one,), text = says(rows)\n"
+            "assert [c.kind for c in one.contenders] == ['vertex', 'snapshot'], 'each kind enters with its "
+            "soonest case'\n"
+            "assert [c.first for c in one.contenders] == [9.0, 1.0] and one.of == 10 and one.decided()\n"
+            "assert 'take vertex (m). It is first in 9 of 10 draws, and snapshot (m) takes 1.2 times as long.' in "
+            "text, text\n"
+            "assert 'Not at the target: chunk.' in text and '| hybrid batch, node memory | 4 | 1 |' in text, "
+            "text\n"
+            "(one,), text = says([row('vertex', 1.0, [1.0] * 5), row('snapshot', 1.1, [1.1] * 4 + [0.9])])\n"
+            "assert one.decided() is False and 'undecided. vertex (m) is first in 4 of 5 draws only' in text\n"
+            "(one,), text = says([row('vertex', 1.0, [1.0]), row('snapshot', 1.002, [1.1])])\n"
+            "assert 'snapshot (m) takes 0.2 % longer.' in text and '1 times' not in text, text\n"),
+      0)
       << output();
 }
 
@@ -60,7 +65,7 @@ TEST_F(WhoWins, WithoutCommonDrawsOrWithOneSeedItSaysThatSurenessIsNotKnown) {
                   "    (one,), text = says([row('vertex', 1.0, [1.0] * 4), row('snapshot', 1.5, other, of='y')])\n"
                   "    assert one.decided() is None and 'is not known: no common draws' in text, text\n"
                   "(one,), text = says([row('vertex', 1.0, clock='wall'), row('snapshot', 1.5, clock='wall')])\n"
-                  "assert one.decided() is None and 'is not known: one seed' in text, text\n"),
+                  "assert one.decided() is None and 'is not known: fewer than two common seeds' in text, text\n"),
             0)
       << output();
 }
@@ -105,6 +110,57 @@ TEST_F(WhoWins, UnlikeWorkIsRefusedOrAnotherQuestion) {
       << output();
 }
 
+TEST_F(WhoWins, OptionsForStepsDoNotMakeAnotherGraph) {
+  std::string parameters = "'steps': '3:9', 'feature_scale': 'max'";
+  for (const Field& field : file_option_fields().fields())
+    if (is_step_option(field.name) && field.name != "steps") parameters += ", '" + field.name + "': 'other'";
+  EXPECT_EQ(
+      guide("steps = {'name': 'g', " + parameters +
+            "}\n"
+            "rows = [row('vertex', 1.0), {**row('event_batch', 2.0), 'workload': {'name': 'g', 'ids': 'auto'}}]\n"
+            "rows[0]['workload'] = {**steps, 'ids': 'auto'}\n"
+            "(one,), text = says(rows)\n"
+            "assert [c.kind for c in one.contenders] == ['vertex', 'node memory'], one.contenders\n"
+            "assert '| g | c | 8 |' in text and 'node memory' not in text.split('| 2 | 1 |')[0].split('takes')[1]\n"
+            "rows[0]['workload']['steps'] = 9\n"
+            "assert 'no two parallelisms' in refused(rows), 'a number of steps is a size of the graph'\n"),
+      0)
+      << output();
+}
+
+TEST_F(WhoWins, GraphsAndClustersAreToldApartInWords) {
+  EXPECT_EQ(
+      guide(
+          "def pair(workload, cluster, ranks=8):\n"
+          "    return [{**row(name, seconds, ranks=ranks), 'workload': {'name': 'b', **workload}, 'cluster': cluster}\n"
+          "            for name, seconds in (('vertex', 1.0), ('snapshot', 2.0))]\n"
+          "def words(*pairs):\n"
+          "    questions, text = says(sum(pairs, []))\n"
+          "    plt = looks.start_matplotlib()\n"
+          "    figure = who_wins.draw(questions, plt)\n"
+          "    looks.lay_out(figure)\n"
+          "    found = checks.complaints(figure)\n"
+          "    assert found == [], found\n"
+          "    assert len({label.get_text() for label in figure.axes[0].get_yticklabels()}) == len(pairs)\n"
+          "    return [(one.graph, one.place) for one in questions]\n"
+          "slow = 'c:inter_node_bytes_per_second=1.25e9'\n"
+          "assert words(pair({'like': 'x', 'window': '1d'}, 'c'), pair({'like': 'y'}, slow)) == [\n"
+          "    ('b like x', 'c'), ('b like y', 'c, 10 Gb/s')]\n"
+          "assert words(pair({'like': 'none', 'n': 1}, 'c:a=1'), pair({'like': 'none', 'n': 2}, 'c:a=2')) == [\n"
+          "    ('b (n=1)', 'c:a=1'), ('b (n=2)', 'c:a=2')], 'what short words would mix up has long ones'\n"
+          "assert words(pair({}, 'c:a=1')) == [('b', 'c')]\n"
+          "assert words(*(pair({'like': 'a-shape'}, 'p3dn-v100' + slow[1:], ranks) for ranks in (8, 16, 32, 64, "
+          "128)))\n"
+          "questions = w.questions_of(pair({'n': 1}, 'c') + pair({'n': 2}, 'c'))\n"
+          "try:\n"
+          "    who_wins.guide(questions, {'b': (1, 2, 3)})\n"
+          "    assert False\n"
+          "except r.Refused as refusal:\n"
+          "    assert 'b is several graphs here: b (n=1), b (n=2)' in str(refusal), refusal\n"),
+      0)
+      << output();
+}
+
 TEST_F(WhoWins, TheCommandReadsSeveralRunsAndGraphsAndItsBarsAreTheShares) {
   const std::string folder = "sys.argv[1] = '" + folder_.file(".") + "'\n";
   EXPECT_EQ(
@@ -126,7 +182,8 @@ TEST_F(WhoWins, TheCommandReadsSeveralRunsAndGraphsAndItsBarsAreTheShares) {
             0)
       << output();
   const std::string page = text("out/guide.md");
-  EXPECT_NE(page.find("| g | 3 | 0.25 | 2.5 | c | 8 | mrr=0.3 | vertex (m) | 3 of 4 draws |"), std::string::npos)
+  EXPECT_NE(page.find("| g | 3 | 0.25 | 2.5 | c | 8 | mrr=0.3 | undecided: vertex (m) | 3 of 4 draws |"),
+            std::string::npos)
       << page;
   EXPECT_NE(output().find(page), std::string::npos);
   EXPECT_EQ(run({"who_wins.py", folder_.file("0.json"), folder_.file("1.json"), "--graphs", folder_.file("0.json")}),

@@ -104,6 +104,8 @@ def readable_log(axis):
         return
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+    if axis.axis_name == "x" and 0 < 1e5 * low <= high:
+        axis.set_major_locator(LogLocator(numticks=6))  # some versions of matplotlib label every decade, over each other
     if len([tick for tick in axis.get_majorticklocs() if low <= tick <= high]) >= 2 or not 0 < low < high:
         return
     wide = high / low > 4

@@ -1,5 +1,6 @@
 """The five ways of parallelising, and what rows say about how soon each is at a metric."""
 
+import re
 import statistics
 
 from strobe_figures import looks
@@ -43,6 +44,13 @@ def styles_of(pairs):
     """{(kind, model): (colour, number of its mark)}: a kind's colour is that of its strategy in all figures."""
     styles = looks.styles_of(((OF_KINDS[kind], model) for kind, model in pairs), len(looks.MARKERS))
     return {(kind, model): styles[OF_KINDS[kind], model] for kind, model in pairs}
+
+
+def cluster_of(row):
+    """The cluster's name, with the rate between nodes where the case changes it. Other changes are not named."""
+    name, _, changes = row["cluster"].partition(":")
+    slow = re.search(r"inter_node_bytes_per_second=([^,]+)", changes)
+    return name + (f", {8 * float(slow.group(1)) / 1e9:.3g} Gb/s" if slow else "")
 
 
 def judged_in(rows, setting):

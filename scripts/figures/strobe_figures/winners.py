@@ -14,15 +14,47 @@ from strobe_figures import rows as r
 from strobe_figures.means import interval
 
 KINDS = tuple(kind for kind in p.KINDS if kind != "one rank")
-STEPS = ("window", "window_events", "window_count", "partial", "cumulative", "stride", "lags", "edge_life", "weights",
-         "features", "feature_scale")  # how models read a graph; models of events and of snapshots read one differently
-SURE = 2 / 3  # a smaller share of draws or seeds decides nothing
+STEPS = ("window", "window_events", "window_count", "partial", "weights", "orientation", "features", "cumulative", "stride", "lags",
+         "edge_life", "min_edges", "feature_scale")  # how models read a graph; models of events and of snapshots read one differently
+SURE = 0.9  # a smaller share of draws or seeds decides nothing, as in the verdicts of strobe compare
+
+
+def of_steps(key, value):
+    """Whether a parameter says how a graph is read. `steps` does as a range A:B; as a number it is a size of the graph."""
+    return key in STEPS or key == "steps" and isinstance(value, str)
 
 
 def graph_of(row):
     """The graph's name, with the parameters of a generated one."""
-    own = {key: value for key, value in r.parameters(row, "workload").items() if key not in STEPS}
+    own = {key: value for key, value in r.parameters(row, "workload").items() if not of_steps(key, value)}
     return r.name_of(row, "workload"), json.dumps(own, sort_keys=True)
+
+
+def words_of(rows, of_row, short, long):
+    """{of_row(row): words}: the short ones, or the long ones where several would have the same."""
+    words = {of_row(row): (short(row), long(row)) for row in rows}
+    shorts = [brief for brief, _ in words.values()]
+    return {key: brief if shorts.count(brief) == 1 else full for key, (brief, full) in words.items()}
+
+
+def graph_words(rows):
+    """{graph_of(row): how to call the graph}: the name, the shape that it is like, and what else tells graphs apart."""
+    def short(row):
+        like = r.parameters(row, "workload").get("like", "none")
+        return r.name_of(row, "workload") + ("" if like == "none" else f" like {like}")
+
+    def long(row):
+        same = [one for one in rows if short(one) == short(row)]
+        differ = r.varying(same, "workload")[r.name_of(row, "workload")]
+        own = [f"{key}={value}" for key, value in r.parameters(row, "workload").items() if key in differ and not of_steps(key, value)]
+        return f"{short(row)} ({', '.join(own)})"
+
+    return words_of(rows, graph_of, short, long)
+
+
+def place_words(rows):
+    """{place_of(row): how to call the place}"""
+    return words_of(rows, place_of, lambda row: "here" if place_of(row) == "here" else p.cluster_of(row), place_of)
 
 
 def place_of(row):
@@ -76,11 +108,11 @@ class Contender:
 
 
 class Question:
-    """The rows of one graph, place, number of GPUs and target."""
+    """The rows of one graph, place, number of GPUs and target. `graph` and `place` are words."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, graphs, places):
         self.rows, row = rows, rows[0]
-        self.graph, self.parameters, self.place = *graph_of(row), place_of(row)
+        self.workload, self.graph, self.place = r.name_of(row, "workload"), graphs[graph_of(row)], places[place_of(row)]
         self.ranks, self.until = row["ranks"], until_of(row)
         self.model = "" if self.until else p.model_of(row)
         self.measured = row["time_source"] == "wall"
@@ -170,10 +202,11 @@ def questions_of(rows):
     """The questions that two parallelisms at least answer, in the order of the rows. Seeds are pooled. Raises Refused for
     rows of unlike work, and where no question is left."""
     refuse_unlike(rows)
-    groups = {}
+    groups, graphs, places = {}, graph_words(rows), place_words(rows)
     for row in r.over_seeds(rows):
         groups.setdefault(key_of(row), []).append(row)
-    questions = [question for question in map(Question, groups.values()) if len(question.contenders) > 1]
+    questions = [Question(group, graphs, places) for group in groups.values()]
+    questions = [question for question in questions if len(question.contenders) > 1]
     if not questions:
         raise r.Refused("no two parallelisms have a time on the same graph, place and number of GPUs, so there is nothing to guide by")
     return questions
