@@ -26,12 +26,6 @@ bool smaller_is_better(const std::string& metric) {
   return std::find(errors.begin(), errors.end(), last) != errors.end();
 }
 
-std::string usual_metric(const std::vector<std::string>& names) {
-  for (const char* usual : {"mrr", "auc", "accuracy", "f1_micro", "rmse"})
-    if (std::find(names.begin(), names.end(), usual) != names.end()) return usual;
-  return names.empty() ? "" : names.front();
-}
-
 void add_best_rule(const std::string& metric, const std::map<std::string, double>& values, ReferenceLevels& levels) {
   std::string base = metric;
   const bool validation = take_prefix(base, of_validation), inductive = take_prefix(base, of_new_vertices);

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 namespace strobe {
 
@@ -18,11 +17,6 @@ struct ReferenceLevels {
 
 /// Whether smaller values of a metric are better: true for losses and errors (loss, rmse, mae, ...), false for others.
 bool smaller_is_better(const std::string& metric);
-
-/// The metric by which models of a task are usually compared, among `names` without a prefix: mrr, else auc, accuracy,
-/// f1_micro, rmse, else the first; "" without names. Ranking and the area under the curve come first because accuracy
-/// says little about pairs and rare labels.
-std::string usual_metric(const std::vector<std::string>& names);
 
 /// Adds the best rule of `metric`. Its rules in `values` are named RULE_METRIC, and inductive_RULE_M for inductive_M,
 /// each after the prefix `validation_` that `metric` may have. Values that are no number do not count.

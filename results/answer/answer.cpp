@@ -65,7 +65,8 @@ void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
 /// "tuned: model.hidden=64, optimizer.rate=0.01"; "" for a row without tuned settings.
 std::string tuned_text(const Row& row) {
   std::string text;
-  for (const auto& [path, value] : tuned_settings(row).items())
+  const Json tuned = tuned_settings(row);
+  for (const auto& [path, value] : tuned.items())
     text += fmt::format("{}{}={}", text.empty() ? "tuned: " : ", ", path,
                         value.is_string() ? value.get<std::string>() : value.dump());
   return text;

@@ -81,7 +81,8 @@ Json tuned_settings(const Row& row) {
 
 Json untuned_case_of(const Row& row) {
   Json json = case_json_of(row);
-  for (const auto& [path, value] : tuned_settings(row).items()) json = without_field(std::move(json), path);
+  const Json tuned = tuned_settings(row);
+  for (const auto& [path, value] : tuned.items()) json = without_field(std::move(json), path);
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/tasks/reference_levels.hpp"
+#include "models/tasks/usual_metric.hpp"
 #include "results/row/row_groups.hpp"
 
 namespace strobe {

@@ -84,7 +84,8 @@ Identity identity_of(const PlacedRow& one, const std::string& field, const std::
   const std::size_t dot = field.find('.');
   const std::string slot = field.substr(0, dot);
   Identity identity{restricted(context_of(one, field), common, false), several_runs ? one.run->folder : ""};
-  for (const auto& [path, value] : tuned_settings(*one.row).items()) identity.configuration[path] = value;
+  const Json tuned = tuned_settings(*one.row);
+  for (const auto& [path, value] : tuned.items()) identity.configuration[path] = value;
   identity.configuration[slot] = dot == std::string::npos ? one.json.at(slot) : Json(value_at(one.json, field));
   return identity;
 }

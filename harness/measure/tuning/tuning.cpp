@@ -9,7 +9,7 @@
 
 #include "core/errors.hpp"
 #include "harness/request/until.hpp"
-#include "models/tasks/reference_levels.hpp"
+#include "models/tasks/usual_metric.hpp"
 
 namespace strobe {
 namespace {
