@@ -116,6 +116,11 @@ UntilRule parse_until(const std::string& text) {
   const std::size_t comma = text.find(',');
   const auto [metric, value] = split_condition(text.substr(0, comma), text);
   rule.metric = without_prefix(metric);
+  if (rule.metric == "best" || rule.metric == "patience" || rule.metric == "metric")
+    throw InvalidRequest(until_key, fmt::format("'{}' is an option of the rule before it, not a rule; in --vary, whose "
+                                                "commas part values, put the whole rule in double quotes: "
+                                                "--vary 'until=\"mrr=50%,best=0.9\"'",
+                                                text));
   if (value.ends_with('%'))
     rule.share = share_in(value, text);
   else

@@ -62,10 +62,21 @@ void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
   contender.simulated = row.time_source == "virtual";
 }
 
+/// "tuned: model.hidden=64, optimizer.rate=0.01"; "" for a row without tuned settings.
+std::string tuned_text(const Row& row) {
+  std::string text;
+  const Json tuned = tuned_settings(row);
+  for (const auto& [path, value] : tuned.items())
+    text += fmt::format("{}{}={}", text.empty() ? "tuned: " : ", ", path,
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  return text;
+}
+
 Entrant entrant_of(const Candidate& candidate) {
   Entrant entrant;
   entrant.contender.value = candidate.label;
   for (const PlacedRow& one : candidate.rows) take_row(one, candidate.rows.size() > 1, entrant);
+  if (entrant.contender.row != nullptr) append_note(entrant.contender.note, tuned_text(*entrant.contender.row));
   entrant.contender.facts = pooled_facts(entrant.rows);
   return entrant;
 }
@@ -168,9 +179,11 @@ std::string why_no_until(const std::vector<Entrant>& entrants, const std::string
   for (const Entrant& one : entrants) {
     if (one.rows.empty()) continue;
     if (first == nullptr) first = &one;
-    const Row* row = row_of_seed(one, first->rows.front()->seed);
-    const std::string why = row == nullptr ? "" : other_samples(*first->rows.front(), *row, until);
-    if (!why.empty()) return why;
+    for (const Row* of_first : first->rows) {
+      const Row* row = row_of_seed(one, of_first->seed);
+      const std::string why = row == nullptr ? "" : other_samples(*of_first, *row, until);
+      if (!why.empty()) return why;
+    }
   }
   return "";
 }
@@ -191,6 +204,20 @@ void compare_until(std::vector<Entrant>& entrants, bool compares, const AnswerOp
   for (Entrant& one : entrants)
     if (&one != first && std::isfinite(one.contender.until_seconds))
       one.contender.later = compare_trials(first->until, one.until, options, SeedSpread::always);
+}
+
+/// Compares the metric of the test samples over seeds. Returns its name; "" when there is nothing to compare.
+std::string compare_metric(std::vector<Entrant>& entrants, const std::string& until) {
+  std::vector<const Row*> rows;
+  for (const Entrant& one : entrants) rows.insert(rows.end(), one.rows.begin(), one.rows.end());
+  const std::string metric = metric_to_compare(rows, until);
+  if (metric.empty()) return "";
+  std::vector<MetricLevel*> levels;
+  for (Entrant& one : entrants) {
+    one.contender.metric = metric_level(one.rows, metric);
+    levels.push_back(&one.contender.metric);
+  }
+  return place_by_metric(metric, levels) ? metric : "";
 }
 
 /// Sorts by time per unit, then by time to the metric if `until_compares`, and compares each with the first.
@@ -270,6 +297,7 @@ Answer answer(const Question& question, const std::string& field, const AnswerOp
   if (!answer.until.empty()) answer.until_apart = why_no_until(entrants, answer.until);
   compare_until(entrants, answer.until_apart.empty(), options);
   compare_times(entrants, answer.until_apart.empty(), options);
+  answer.metric = compare_metric(entrants, answer.until);
   answer.draws = count_first(entrants, &Entrant::trials, &Contender::unit_seconds, &Contender::draws_first);
   if (answer.until_apart.empty())
     answer.until_draws =
@@ -305,7 +333,7 @@ Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, con
 std::string natural_field(const std::vector<Row>& rows) {
   std::vector<std::string> differing;
   for (const Row& row : rows) {
-    for (const FieldDifference& difference : differences_of(case_json_of(rows.front()), case_json_of(row))) {
+    for (const FieldDifference& difference : differences_of(untuned_case_of(rows.front()), untuned_case_of(row))) {
       if (difference.field == "seed" || difference.a == "-" || difference.b == "-") continue;
       if (difference.field == "strategy") return "strategy";
       if (std::find(differing.begin(), differing.end(), difference.field) == differing.end())

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "results/answer/kind_facts.hpp"
+#include "results/answer/metric_level.hpp"
 #include "results/answer/question.hpp"
 #include "results/answer/time_ratio.hpp"
 #include "results/answer/work.hpp"
@@ -36,6 +37,7 @@ struct Contender {
   double until_seconds = std::numeric_limits<double>::quiet_NaN();      // to the metric, the geometric mean over seeds
   int until_reached = 0;                                                // seeds under which the metric was reached
   TimeRatio later;                                                      // than the contender that reaches it first
+  MetricLevel metric;                                                   // of the answer's metric, over its seeds
   double draws_first = std::numeric_limits<double>::quiet_NaN();        // in how many common draws it is the fastest
   double draws_until_first = std::numeric_limits<double>::quiet_NaN();  // and reaches the metric first
   std::string note;                                                     // its status, or why it cannot be compared
@@ -53,6 +55,7 @@ struct Answer {
   std::size_t draws = 0;               // common draws of all contenders with a time; 0: none
   std::size_t until_draws = 0;         // the same of those that reach the metric
   std::string until_apart;             // why times to it are not compared; "" = they are
+  std::string metric;                  // of the test samples, compared over seeds; "" = none, or one seed
   std::vector<Contender> contenders;   // the fastest per unit first, those without a time last
   std::vector<std::string> sentences;  // the answer in words, to be read without the table
   std::string why;                     // phases and bytes that make the difference; "" when they are not known

@@ -27,6 +27,12 @@ Json ratio_json(const TimeRatio& times) {
           {"note", times.note}};
 }
 
+/// A number and its 95 % interval; null without a value.
+Json level_json(double value, double half95) {
+  if (!std::isfinite(value)) return nullptr;
+  return {{"value", value}, {"ci95_low", or_null(value - half95)}, {"ci95_high", or_null(value + half95)}};
+}
+
 Json contender_json(const Contender& one) {
   const EpochWork& work = one.work;
   return {{"value", one.value},
@@ -46,6 +52,8 @@ Json contender_json(const Contender& one) {
           {"until_seconds", or_null(one.until_seconds)},
           {"until_reached", one.until_reached},
           {"times_the_first", ratio_json(one.later)},
+          {"metric", level_json(one.metric.mean, one.metric.half95)},
+          {"metric_worse", level_json(one.metric.worse, one.metric.worse_half95)},
           {"draws_first", or_null(one.draws_first)},
           {"draws_until_first", or_null(one.draws_until_first)},
           {"facts", one.facts},
@@ -82,6 +90,7 @@ std::vector<std::string> cells_of(const Answer& answer, const Contender& one, bo
   cells.insert(cells.end(), {ratio_cell(first, one.slower), interval_cell(one.slower)});
   if (!answer.until.empty())
     cells.push_back(std::isfinite(one.until_seconds) ? format_seconds(one.until_seconds) : "not reached");
+  if (!answer.metric.empty()) cells.push_back(metric_text(one.metric.mean, one.metric.half95));
   for (const auto& [draws, count] :
        {std::pair{answer.draws, one.draws_first}, {answer.until_draws, one.draws_until_first}})
     if (draws > 0) cells.push_back(std::isfinite(count) ? draws_text(count, draws) : "-");
@@ -95,6 +104,7 @@ std::string table_of(const Answer& answer) {
   if (per_unit) titles += fmt::format("|per {}>", unit_name(answer.unit));
   titles += "|times the fastest>|99 % interval";
   if (!answer.until.empty()) titles += fmt::format("|to {}>", answer.until);
+  if (!answer.metric.empty()) titles += fmt::format("|{}>", answer.metric);
   if (answer.draws > 0) titles += "|fastest";
   if (answer.until_draws > 0) titles += fmt::format("|first at {}", answer.until);
   TextTable table(titles + "|note");
@@ -133,6 +143,7 @@ Json answers_to_json(const Answers& answers) {
                          {"title", title_of(answer)},
                          {"unit", answer.unit == WorkUnit::none ? Json(nullptr) : Json(unit_name(answer.unit))},
                          {"until", answer.until.empty() ? Json(nullptr) : Json(answer.until)},
+                         {"metric", answer.metric.empty() ? Json(nullptr) : Json(answer.metric)},
                          {"draws", answer.draws},
                          {"until_draws", answer.until_draws},
                          {"contenders", contenders},

@@ -73,6 +73,19 @@ std::vector<FieldDifference> differences_of(const Json& a, const Json& b) {
   return found;
 }
 
+Json tuned_settings(const Row& row) {
+  const auto tuning = row.facts.find("tuning");
+  if (tuning == row.facts.end() || !tuning->second.contains("value")) return Json::object();  // only a choice has one
+  return tuning->second.value("settings", Json::object());
+}
+
+Json untuned_case_of(const Row& row) {
+  Json json = case_json_of(row);
+  const Json tuned = tuned_settings(row);
+  for (const auto& [path, value] : tuned.items()) json = without_field(std::move(json), path);
+  return json;
+}
+
 std::vector<CaseOfRow> cases_of(const std::vector<Row>& rows) {
   std::vector<CaseOfRow> cases;
   for (const Row& row : rows) cases.push_back({&row, case_json_of(row)});

@@ -18,6 +18,13 @@ struct FieldDifference {
 /// The leaves in which two cases differ. Where plug-ins differ in name, their parameters do not count.
 std::vector<FieldDifference> differences_of(const Json& a, const Json& b);
 
+/// The settings that --tune chose for the row's case, by path: {"model.hidden": 64}. Empty for other rows and for
+/// trials, which differ in just these settings.
+Json tuned_settings(const Row& row);
+
+/// The row's case without the settings that --tune chose.
+Json untuned_case_of(const Row& row);
+
 /// A row, which must outlive this, and its case.
 struct CaseOfRow {
   const Row* row = nullptr;

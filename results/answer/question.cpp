@@ -34,9 +34,9 @@ Rows rows_with(const std::vector<LoadedRun>& runs, const std::string& field) {
   return with;
 }
 
-/// The case without the field and its seed.
+/// The case without the field, its seed and the settings that --tune chose, which are part of what is compared.
 Json context_of(const PlacedRow& one, const std::string& field) {
-  Json context = without_field(one.json, field);
+  Json context = without_field(untuned_case_of(*one.row), field);
   context.erase("seed");
   return context;
 }
@@ -72,8 +72,8 @@ std::vector<Rows> split_by(const Rows& rows, const std::string& field) {
   return groups;
 }
 
-/// The field and the settings that not all rows of the question have. A case that several runs hold is a candidate in
-/// each.
+/// The field, the settings that not all rows of the question have, and those that --tune chose. A case that several
+/// runs hold is a candidate in each.
 struct Identity {
   Json configuration;
   std::string run;
@@ -84,6 +84,8 @@ Identity identity_of(const PlacedRow& one, const std::string& field, const std::
   const std::size_t dot = field.find('.');
   const std::string slot = field.substr(0, dot);
   Identity identity{restricted(context_of(one, field), common, false), several_runs ? one.run->folder : ""};
+  const Json tuned = tuned_settings(*one.row);
+  for (const auto& [path, value] : tuned.items()) identity.configuration[path] = value;
   identity.configuration[slot] = dot == std::string::npos ? one.json.at(slot) : Json(value_at(one.json, field));
   return identity;
 }

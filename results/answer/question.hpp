@@ -1,5 +1,5 @@
-// Which rows are one question: those that are equal except for one field, their seed, and settings that not all of them
-// have.
+// Which rows are one question: those that are equal except for one field, their seed, settings that --tune chose, and
+// settings that not all of them have.
 #pragma once
 
 #include <nlohmann/json.hpp>

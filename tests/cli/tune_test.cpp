@@ -26,6 +26,25 @@ template <class Base>
 class Tuned : public Base {
  protected:
   Json rows_in(const std::string& out) { return read_json(this->folder_ / out / "summary.json").at("rows"); }
+
+  /// Returns when the run has this many rows, or after a minute.
+  void wait_for_rows(const std::string& out, std::size_t count) {
+    const std::filesystem::path summary = this->folder_ / out / "summary.json";
+    for (int i = 0; i < 30000; ++i) {
+      std::error_code missing;
+      if (std::filesystem::exists(summary, missing)) {
+        const Json json = Json::parse(read_text(summary), nullptr, false);
+        if (!json.is_discarded() && json.at("rows").size() >= count) return;
+      }
+      usleep(2000);
+    }
+  }
+
+  /// Everything but times.
+  void expect_same_values(const Json& a, const Json& b) {
+    for (const char* key : {"case_id", "status", "loss", "metrics", "tuning", "model", "optimizer", "seed", "settings"})
+      EXPECT_EQ(a.at(key), b.at(key)) << key;
+  }
 };
 
 using Tunes = Tuned<Program>;
@@ -136,60 +155,84 @@ TEST_F(Tunes, AStoppedRunGoesOnWithItsTrialsAndItsChoice) {
   expect_refusal(strobe({"run", "--resume", "part", "--tune", "9"}), 2, {"--tune"});
 }
 
-TEST_F(Tunes, AKilledRunLosesAndRepeatsNoTrial) {
-  Texts all = words_of_tuning({"--tune", "8", "--out", "killed", "--epochs", "60"});
-  Texts command = all;
-  command.insert(command.begin(), STROBE_BINARY);
-  const pid_t pid = start(command);
-  const std::filesystem::path summary = folder_ / "killed" / "trials" / "summary.json";
-  for (int i = 0; i < 3000; ++i) {
-    std::error_code missing;
-    if (std::filesystem::exists(summary, missing)) {
-      const Json json = Json::parse(read_text(summary), nullptr, false);
-      if (!json.is_discarded() && json.at("rows").size() >= 2) break;
+TEST_F(Tunes, AnEndedRunLosesAndRepeatsNoTrial) {
+  const Texts whole = words_of_tuning({"--tune", "8", "--out", "whole", "--epochs", "60"});
+  ASSERT_EQ(strobe(whole).status, 0);
+  const Json undisturbed = rows_in("whole"), all_trials = rows_in("whole/trials");
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const std::string out = "ended" + std::to_string(signal);
+    Texts command = words_of_tuning({"--tune", "8", "--out", out, "--epochs", "60"});
+    command.insert(command.begin(), STROBE_BINARY);
+    const pid_t pid = start(command);
+    wait_for_rows(out + "/trials", 2);
+    kill(pid, signal);
+    finish(pid);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / out / "plan.json")) << "the signal came amid trials";
+    Json left = rows_in(out + "/trials");
+    ASSERT_GE(left.size(), 2u);
+    if (left.back().at("status") != "ok") left.erase(left.size() - 1);
+    const Outcome resumed = strobe({"run", "--resume", out});
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    const Json trials = rows_in(out + "/trials");
+    ASSERT_EQ(trials.size(), 8u);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      if (i < left.size()) {
+        EXPECT_EQ(trials[i], left[i]) << "kept as it was";
+      }
+      expect_same_values(trials[i], all_trials[i]);
     }
-    usleep(2000);
+    ASSERT_EQ(rows_in(out).size(), 1u);
+    expect_same_values(rows_in(out)[0], undisturbed[0]);
+    EXPECT_EQ(undisturbed[0].at("optimizer"), best_of(trials, "validation_auc").at("optimizer"));
   }
-  kill(pid, SIGKILL);
-  finish(pid);
-  const Json left = rows_in("killed/trials");
-  ASSERT_GE(left.size(), 2u);
-  const Outcome resumed = strobe({"run", "--resume", "killed"});
-  ASSERT_EQ(resumed.status, 0) << resumed.err;
-  const Json trials = rows_in("killed/trials");
-  ASSERT_EQ(trials.size(), 8u);
-  std::set<std::string> ids;
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    ids.insert(trials[i].at("case_id").get<std::string>());
-    if (i < left.size()) {
-      EXPECT_EQ(trials[i], left[i]) << "kept as it was";
-    }
-    EXPECT_EQ(trials[i].at("tuning").at("trial"), i + 1);
-  }
-  EXPECT_EQ(ids.size(), 8u);
-  EXPECT_EQ(rows_in("killed")[0].at("optimizer"), best_of(trials, "validation_accuracy").at("optimizer"));
 }
 
-TEST_F(Tunes, FailedTrialsCountAndAreNeverChosen) {
-  const std::string text = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60},
-    "task": {"name": "link-prediction", "split": "60/20/20"}, "optimizer": {"name": "sgd", "rate": 1e300},
-    "model": "t-gcn", "epochs": 3, "warmup": 0}, "cases": [{}]})");
-  const Outcome outcome = strobe({"run", text, "--tune", "3", "--out", "f"});
-  EXPECT_EQ(outcome.status, 2) << outcome.err;
-  EXPECT_NE(outcome.err.find("rate"), std::string::npos);
-  const std::string model = suite(R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60},
-    "task": {"name": "link-prediction", "split": "60/20/20"}, "optimizer": {"name": "sgd", "rate": 1e6},
-    "model": "t-gcn", "epochs": 4, "warmup": 0, "precision": "fp32"}, "cases": [{}]})");
-  const Outcome diverged = strobe({"run", model, "--tune", "3", "--out", "g"});
-  const Json trials = rows_in("g/trials");
-  ASSERT_EQ(trials.size(), 3u);
-  int failed = 0;
-  for (const Json& row : trials) failed += row.at("status") == "failed" ? 1 : 0;
-  if (failed == 3) {
-    EXPECT_EQ(diverged.status, 2);
-    EXPECT_NE(diverged.err.find("no trial ended"), std::string::npos) << diverged.err;
-  } else {
-    EXPECT_EQ(rows_in("g")[0].at("optimizer"), best_of(trials, "validation_accuracy").at("optimizer"));
+/// A step of 0.3 is too long for a squared error of 128 columns, and short enough for one of few columns.
+TEST_F(Tunes, DivergedTrialsCountAndAreNeverChosen) {
+  const auto tune = [&](const std::string& rate, const std::string& out) {
+    return strobe({"run", "--workload", tiny, "--task", "vertex-regression:target=degree,split=60/20/20", "--model",
+                   "t-gcn", "--optimizer", "sgd:momentum=0,rate=" + rate, "--epochs", "30", "--warmup", "0", "--tune",
+                   "5", "--out", out});
+  };
+  const Outcome some = tune("0.3", "some");
+  ASSERT_EQ(some.status, 0) << some.err;
+  std::set<std::string> ends;
+  for (const Json& row : rows_in("some/trials")) {
+    ends.insert(row.at("status").get<std::string>());
+    if (row.at("status") == "failed") {
+      EXPECT_NE(row.at("reason").get<std::string>().find("diverged"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(ends, (std::set<std::string>{"failed", "ok"}));
+  const Json row = rows_in("some").at(0);
+  EXPECT_EQ(row.at("status"), "ok");
+  EXPECT_EQ(row.at("tuning").at("trials"), 5);
+  const Outcome none = tune("100", "none");
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.err.find("no trial ended with a value of the metric; see the rows in none/trials"), std::string::npos)
+      << none.err;
+  for (const Json& one : rows_in("none/trials")) EXPECT_EQ(one.at("status"), "failed");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none" / "plan.json"));
+}
+
+TEST_F(Tunes, FamiliesOfModelsCompareOverTheirSeeds) {
+  Texts words = words_of_tuning({"--vary", "seed=1..3", "--tune", "4", "--out", "t"});
+  words.erase(std::find(words.begin(), words.end(), "--model"), std::find(words.begin(), words.end(), "--warmup"));
+  words.insert(words.end(), {"--vary", "model=t-gcn,cd-gcn"});
+  ASSERT_EQ(strobe(words).status, 0);
+  EXPECT_EQ(rows_in("t")[0].at("tuning").at("metric"), "validation_auc") << "accuracy says little about pairs";
+  const Outcome outcome = strobe({"compare", "t", "--by", "model", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json question = Json::parse(outcome.out).at("questions").at(0);
+  EXPECT_EQ(question.at("metric"), "auc");
+  ASSERT_EQ(question.at("contenders").size(), 2u);
+  for (const Json& one : question.at("contenders")) {
+    EXPECT_EQ(one.at("case_ids").size(), 3u);
+    double sum = 0;
+    for (const Json& row : rows_in("t"))
+      if (row.at("model").at("name") == one.at("value")) sum += row.at("metrics").at("auc").back().get<double>();
+    EXPECT_NEAR(one.at("metric").at("value").get<double>(), sum / 3, 1e-12);
+    EXPECT_NE(one.at("note").get<std::string>().find("tuned: model.hidden="), std::string::npos);
   }
 }
 

@@ -2,15 +2,110 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/launch/mpi_program.hpp"
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {
 
-class Until : public Program {
+template <class Base>
+class UntilRuns : public Base {
  protected:
-  Json rows(const std::string& out) { return read_json(folder_ / out / "summary.json").at("rows"); }
+  Json rows(const std::string& out) { return read_json(this->folder_ / out / "summary.json").at("rows"); }
 };
+
+using Until = UntilRuns<Program>;
+using UntilTogether = UntilRuns<MpiProgram>;
+
+/// Two ranks of a task with rules, until a share of what can be learnt.
+std::vector<std::string> words_of_share(const std::string& out, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"run",
+                                    "--workload",
+                                    tiny,
+                                    "--task",
+                                    "link-prediction:split=60/20/20",
+                                    "--until",
+                                    "auc=40%,best=1",
+                                    "--optimizer",
+                                    "adam:rate=0.1",
+                                    "--epochs",
+                                    "12",
+                                    "--strategy",
+                                    "vertex",
+                                    "--ranks",
+                                    "2",
+                                    "--precision",
+                                    "fp64",
+                                    "--out",
+                                    out};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+void expect_same_target(const Json& a, const Json& b) {
+  for (const char* key :
+       {"until_value", "until_rule", "until_best_rule", "until_best_known", "until_reached", "until_iterations"}) {
+    EXPECT_FALSE(a.at(key).is_null()) << key;
+    EXPECT_EQ(a.at(key), b.at(key)) << key;
+  }
+  EXPECT_EQ(a.at("loss").size(), b.at("loss").size());
+}
+
+/// Updates until the metric, by point of a plan.
+std::vector<Json> updates_in(const std::string& plan) {
+  std::vector<Json> updates;
+  for (const Json& point : Json::parse(plan).at("points"))
+    if (!point.at("metric_updates").is_null()) updates.push_back(point.at("metric_updates"));
+  return updates;
+}
+
+TEST_F(UntilTogether, ProcessesResolveAShareAsThreadsDo) {
+  ASSERT_EQ(strobe(words_of_share("threads", {})).status, 0);
+  const Outcome processes = mpirun("2", words_of_share("mpi", {"--comm", "mpi"}));
+  ASSERT_EQ(processes.status, 0) << processes.err;
+  expect_same_target(rows("threads")[0], rows("mpi")[0]);
+  std::vector<std::string> unknown = words_of_share("x", {"--comm", "mpi"});
+  unknown[6] = "auc=40%";
+  expect_refusal(mpirun("2", unknown), 2, {"--until", "auc=40%,best=X"});
+}
+
+TEST_F(Until, AShareIsTheSameInVirtualTimeAndInAPlan) {
+  ASSERT_EQ(strobe(words_of_share("here", {})).status, 0);
+  const Outcome simulated =
+      strobe(words_of_share("simulated", {"--device", "sim", "--cluster", "p5-h100", "--numerics", "cpu"}));
+  ASSERT_EQ(simulated.status, 0) << simulated.err;
+  const Json here = rows("here")[0], there = rows("simulated")[0];
+  expect_same_target(here, there);
+  EXPECT_EQ(there.at("time_source"), "virtual");
+  expect_refusal(strobe(words_of_share("x", {"--device", "sim", "--cluster", "p5-h100"})), 2, {"numerics"});
+  const auto plan = [&](const std::string& until) {
+    return strobe({"plan",    "--workload", tiny,          "--task",        "link-prediction:split=60/20/20",
+                   "--until", until,        "--optimizer", "adam:rate=0.1", "--epochs",
+                   "12",      "--strategy", "vertex",      "--clusters",    "p5-h100",
+                   "--gpus",  "2",          "--precision", "fp64",          "--json"});
+  };
+  const std::string value = here.at("until_value").dump();
+  const Outcome share = plan("auc=40%,best=1"), plain = plan("auc=" + value);
+  ASSERT_EQ(share.status, 0) << share.err;
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  EXPECT_EQ(updates_in(share.out), updates_in(plain.out));
+  ASSERT_FALSE(updates_in(share.out).empty()) << share.out;
+  EXPECT_EQ(updates_in(share.out)[0], here.at("until_iterations"));
+  expect_refusal(plan("auc=40%"), 2, {"--until", "auc=40%,best=X"});
+}
+
+TEST_F(Until, ValuesWithCommasAreQuotedUnderVary) {
+  std::vector<std::string> words = words_of_share("varied", {"--vary", "until=auc=40%,best=1"});
+  words.erase(words.begin() + 5, words.begin() + 7);
+  expect_refusal(strobe(words), 2, {"--vary until", "'best=1'", "double quotes"});
+  words.back() = "until=\"auc=40%,best=1\",auc=0.01";
+  const Outcome outcome = strobe(words);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json both = rows("varied");
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].at("settings").at("until"), "auc=40%,best=1");
+  EXPECT_EQ(both[1].at("until_value"), 0.01);
+}
 
 TEST_F(Until, EndsTrainingAndTheRowSaysHow) {
   const Outcome outcome = strobe({"run", "--workload", tiny, "--epochs", "500", "--optimizer", "adam:rate=1", "--until",

@@ -26,6 +26,7 @@ struct MadeCase {
   bool simulated = false;
   std::map<std::string, Json> facts = {};  // of the kind of training
   std::map<std::string, std::int64_t> metric_samples = {};
+  std::map<std::string, double> metrics = {};   // after the last epoch
   std::optional<ConfidenceInterval> band = {};  // of a prediction, as factors of its time
   std::vector<double> draws = {};               // of a prediction: seconds of an epoch in each drawn cluster
   std::string draws_of = "some clusters";
@@ -86,6 +87,7 @@ class MadeRun {
     result.throughput_unit = made.events > 0 ? "events_per_second" : "cells_per_second";
     result.facts.values = made.facts;
     result.metric_samples = made.metric_samples;
+    for (const auto& [name, value] : made.metrics) result.metrics[name] = {{0.5, value}, ""};
     if (made.band) result.band_low_factor = made.band->low, result.band_high_factor = made.band->high;
     if (made.until != 0) result.until = UntilOutcome{made.until > 0, 12, std::abs(made.until)};
     return result;

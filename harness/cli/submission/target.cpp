@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -20,6 +21,15 @@ double summed_epochs(const std::vector<EpochSample>& samples) {
   double sum = 0;
   for (const auto& [epoch, seconds] : slowest) sum += seconds;
   return sum;
+}
+
+/// The rule of a row, with a share as the value that the run resolved it to.
+UntilRule rule_of(const Row& row, const std::string& text) {
+  UntilRule rule = parse_until(text);
+  const auto value = row.facts.find("until_value");
+  if (rule.share)
+    rule.value = value == row.facts.end() ? std::numeric_limits<double>::quiet_NaN() : value->second.get<double>();
+  return rule;
 }
 
 /// Whether the rule held after one of the row's epochs.
@@ -39,7 +49,7 @@ std::string fault_of_target(const LoadedRun& run, const Row& row) {
   if (!row.until->reached) return "did not reach its target; raise --epochs";
   if (!std::isfinite(row.until->seconds)) return "continued a checkpoint, so its time to the target is not known";
   const std::string text = row.settings.value("until", std::string());
-  if (!values_reach(row, parse_until(text))) return fmt::format("has no value that reaches {}", text);
+  if (!values_reach(row, rule_of(row, text))) return fmt::format("has no value that reaches {}", text);
   const auto samples = run.samples.find(row.case_id);
   const double sum = samples == run.samples.end() ? 0 : summed_epochs(samples->second);
   if (std::abs(sum - row.until->seconds) > 1e-9 * sum || !(sum > 0))

@@ -93,6 +93,14 @@ std::vector<std::optional<ChosenTrial>> choices_of(const Json& choices) {
   return chosen;
 }
 
+/// "model.hidden=64, optimizer.rate=0.01"
+std::string settings_text(const Json& settings) {
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : settings.items())
+    parts.push_back(path + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void tell_choices(const Suite& suite, const Tuning& tuning, const std::vector<std::optional<ChosenTrial>>& chosen,
                   const std::string& folder) {
   for (std::size_t f = 0; f < chosen.size(); ++f) {
@@ -104,7 +112,7 @@ void tell_choices(const Suite& suite, const Tuning& tuning, const std::vector<st
     else
       narrate(fmt::format("{}: trial {} of {} is the best, {} {:.4g}: {}", id, chosen[f]->trial + 1,
                           family.trials.size(), family.metric, chosen[f]->value,
-                          family.settings[chosen[f]->trial].dump()));
+                          settings_text(family.settings[chosen[f]->trial])));
   }
 }
 

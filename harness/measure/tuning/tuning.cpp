@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "harness/request/until.hpp"
+#include "models/tasks/usual_metric.hpp"
 
 namespace strobe {
 namespace {
@@ -23,12 +24,13 @@ std::string key_of_family(const Case& c) {
   return json.dump();
 }
 
-/// The first metric of the validation samples that no rule gives.
-std::string first_metric(const MetricNames& metrics) {
+/// The usual metric of the validation samples.
+std::string usual_validation_metric(const MetricNames& metrics) {
   const std::string prefix = validation_prefix;
+  std::vector<std::string> names;
   for (const std::string& name : metrics.names)
-    if (name.starts_with(prefix) && metrics.absent.count(name) == 0) return name.substr(prefix.size());
-  return "";
+    if (name.starts_with(prefix) && metrics.absent.count(name) == 0) names.push_back(name.substr(prefix.size()));
+  return usual_metric(names);
 }
 
 std::string metric_of(const Case& c, const std::string& asked, const MetricNames& metrics) {
@@ -37,7 +39,7 @@ std::string metric_of(const Case& c, const std::string& asked, const MetricNames
     const UntilRule rule = parse_until(c.until);
     if (!rule.reads_loss()) metric = rule.metric;
   }
-  if (metric.empty()) metric = first_metric(metrics);
+  if (metric.empty()) metric = usual_validation_metric(metrics);
   const std::string series = validation_prefix + metric;
   if (!metric.empty() && std::count(metrics.names.begin(), metrics.names.end(), series) > 0) return series;
   std::vector<std::string> known;
@@ -50,11 +52,10 @@ std::string metric_of(const Case& c, const std::string& asked, const MetricNames
 }
 
 /// Whether the user gave the setting a value, also through a preset.
-bool is_given(const Suite& suite, const Case& c, const std::string& id, const OpenSettingOfTrial& setting) {
+bool is_given(const Suite& suite, const std::string& id, const OpenSettingOfTrial& setting) {
   const auto origins = suite.origins.find(id);
   if (origins == suite.origins.end()) return false;
   const std::string slot = "/" + setting.slot;
-  (void)c;
   return origins->second.count(slot + "/" + setting.field) > 0 || origins->second.count(slot + "/" + preset_key) > 0;
 }
 
@@ -62,7 +63,7 @@ std::vector<OpenSettingOfTrial> open_of(const Suite& suite, const Case& c, const
   const std::string id = case_id(c);
   const auto known = kept.find(id);
   return open_settings_of(c, [&](const OpenSettingOfTrial& setting) {
-    if (known == kept.end()) return is_given(suite, c, id, setting);
+    if (known == kept.end()) return is_given(suite, id, setting);
     return std::find(known->begin(), known->end(), Json(setting.path())) == known->end();
   });
 }

@@ -21,7 +21,7 @@ inline constexpr const char* trials_folder = "trials";
 /// The value of --tune: "20", or "20:metric=auc".
 struct TuneRequest {
   std::int64_t trials = 0;
-  std::string metric;  // "" = that of `until`, or the task's first
+  std::string metric;  // "" = that of `until`, or the task's usual one (usual_metric)
 };
 
 /// Throws InvalidRequest("--tune", ...).

@@ -111,6 +111,14 @@ TEST_F(Submit, RowsMustHaveEndedAtTheirTarget) {
   expect_refused("none", {"has no target", "--until"});
 }
 
+TEST_F(Submit, AShareIsReachedByTheValueThatItMeans) {
+  run_open("share", {}, {"auc=1%,best=1", "30"});
+  EXPECT_FALSE(submit("share").empty());
+  fs::remove_all(folder_ / "entries");
+  change_rows("share", [](Json& row) { row["until_value"] = 0.9999; });
+  expect_refused("share", {"has no value that reaches auc=1%,best=1"});
+}
+
 TEST_F(Submit, AnInterruptedRunIsRefused) {
   const Outcome late = strobe({"run", "--workload", tiny, "--task", "link-prediction:split=70/15/15", "--until",
                                "auc=0.9999", "--epochs", "1000000", "--time-limit", "0.5s", "--out", "late"});

@@ -59,7 +59,7 @@ TEST(UntilShare, WithoutItsTwoEndsIsRefused) {
             std::string::npos);
   EXPECT_EQ(share_refusal("mrr=0.2", levels_of_share), "accepted");
   for (const char* text : {"mrr=0%", "mrr=101%", "mrr=-5%", "mrr=%", "mrr=x%", "loss=50%", "mrr=50%,", "mrr=50%,top=1",
-                           "mrr=0.5,best=0.9", "mrr=50%,best=high"})
+                           "mrr=0.5,best=0.9", "mrr=50%,best=high", "best=0.9", "patience=5"})
     EXPECT_THROW(parse_until(text), InvalidRequest) << text;
 }
 
