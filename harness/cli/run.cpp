@@ -229,12 +229,13 @@ class Sweep {
     };
     try {
       return with_place(suite_, c, [&] {
-        const std::shared_ptr<const PlannedCase> planned = plan(c);
+        std::shared_ptr<const PlannedCase> planned = plan(c);
         const ModelOutputs& outputs = request_.outputs;
         outside_ = planned->schedule->is_outside();
         warn(*planned, id);
         const SignalsEndEpochs scope(!outputs.checkpoint.empty() && outputs.checkpoint_on_signal);
-        result = run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs, tell);
+        result = run_planned(std::move(planned), c, spans, outputs, request_.limit_seconds, keep_epochs, tell,
+                             [&](const auto& measured) { return plans_.checked(measured); });
         if (!result.untimed.empty() && directory_) take_left_samples(id, result);
         return result;
       });

@@ -58,8 +58,8 @@ double bytes_of_evaluation_draw(const EventCase& c) {
   return last.scores ? bytes_of_last_draw(c, c.data, last.requests.front()) : 0;
 }
 
-/// The most candidates of a judged event in addition to its destination.
-std::int64_t most_candidates(const EventCase& c) {
+/// The most candidates of a judged event next to its destination.
+std::int64_t other_candidates(const EventCase& c) {
   const std::int64_t others = c.data.task->candidates == nullptr ? 0 : c.data.task->evaluation_candidates;
   return others < 0 ? static_cast<std::int64_t>(c.data.task->candidates->pool().size()) : others;
 }
@@ -69,10 +69,9 @@ double bytes_of_judging(const GroupPlan& plan) {
   constexpr double of_metrics = 64;  // bytes of an event: scores, labels and their order
   const EventCase& c = *plan.events;
   if (c.request.numerics == "none") return 0;
-  const std::int64_t pool = most_candidates(c);
   double scores = 0, metrics = 0;
   for (const EvaluatedEvents& events : judged_events(c)) {
-    const double bytes = sizeof(double) * static_cast<double>(events.count() * (3 + pool));
+    const double bytes = sizeof(double) * static_cast<double>(events.count() * (3 + other_candidates(c)));
     scores = plan.evaluation.order == nullptr ? std::max(scores, bytes) : scores + bytes;
     metrics = std::max(metrics, of_metrics * static_cast<double>(events.count()));
   }
@@ -104,9 +103,8 @@ double bytes_of_views(const EventCase& c, const std::set<std::string>& files) {
   if (files.count("embeddings") != 0) values += 3 * events * static_cast<double>(traits.embedding);
   if (files.count("memory") != 0 && traits.memory > 0)
     values += vertices * (3 + 3 * static_cast<double>(traits.memory));
-  if (files.count("scores") != 0) {
-    for (const EvaluatedEvents& part : judged_events(c))
-      values += static_cast<double>(part.count() * (2 + most_candidates(c)));
+  for (const EvaluatedEvents& judged : judged_events(c)) {
+    if (files.count("scores") != 0) values += static_cast<double>(judged.count() * (2 + other_candidates(c)));
   }
   return sizeof(double) * values;
 }

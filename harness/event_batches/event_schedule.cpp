@@ -15,6 +15,7 @@
 #include "harness/event_batches/memory/mail_loss.hpp"
 #include "harness/event_batches/trainer/batch_rows.hpp"
 #include "harness/event_batches/trainer/event_trainer.hpp"
+#include "harness/event_batches/trainer/event_weights.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/files/score_file.hpp"
 #include "harness/files/vertex_ids.hpp"
@@ -197,6 +198,10 @@ class EventSchedule final : public SchedulePlan {
     BatchBegins begins;
     begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
     if (begins.amid_instant > 0) summary.notes.push_back(begins.note("training"));
+    const std::int64_t global_batch = case_->options.batch * plan_.order.groups().ranks();
+    const std::string rounding = note_on_rounding(*case_, global_batch);
+    if (case_->request.ranks > 1 && summary.approximations.empty() && !rounding.empty())
+      summary.notes.push_back(rounding);
     summary.last_evaluation_differs = case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
     summary.settling_updates = plan_.order.groups().j - 1;  // until each memory has j batches in training
     summary.kept_bytes = case_->kept_bytes();

@@ -15,6 +15,7 @@ namespace {
 
 static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<double>::is_iec559);
 
+/// The caller reserves room: growing takes up to twice as much, which a limit of host memory does not plan.
 void append_values(std::string& bytes, const std::vector<double>& values, bool fp64) {
   for (const double value : values) {
     const auto narrow = static_cast<float>(value);
@@ -31,6 +32,9 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
   Json& metadata = header[safetensors_metadata_key] = {{"format", "strobe"}};
   for (const auto& [key, text] : notes) metadata[key] = text;
   std::string data;
+  std::size_t count = 0;
+  for (const SavedMatrix& matrix : matrices) count += matrix.values.size();
+  data.reserve(count * (fp64 ? sizeof(double) : sizeof(float)));
   for (const SavedMatrix& matrix : matrices) {
     const std::size_t begin = data.size();
     append_values(data, matrix.values, fp64);
@@ -61,6 +65,7 @@ void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, 
   content += static_cast<char>(header.size() & 0xff);
   content += static_cast<char>(header.size() >> 8);
   content += header;
+  content.reserve(content.size() + values.size() * (fp64 ? sizeof(double) : sizeof(float)));
   append_values(content, values, fp64);
   write_file_atomically(path, content);
 }

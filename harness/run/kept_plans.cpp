@@ -84,4 +84,13 @@ std::shared_ptr<const PlannedCase> KeptPlans::take(const Case& c) {
   return plan;
 }
 
+std::shared_ptr<const PlannedCase> KeptPlans::checked(const std::shared_ptr<const PlannedCase>& measured) const {
+  const std::string note = check_host_memory(*measured, here_, 0);  // nothing more was read or made than for the plan
+  if (note.empty()) return measured;
+  PlannedCase made = *measured;
+  std::erase_if(made.notes, [](const std::string& earlier) { return earlier.starts_with(host_limit_note); });
+  made.notes.push_back(note);
+  return std::make_shared<const PlannedCase>(std::move(made));
+}
+
 }  // namespace strobe

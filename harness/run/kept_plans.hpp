@@ -29,6 +29,9 @@ class KeptPlans {
   std::shared_ptr<const PlannedCase> get(const Case& c);
   /// Like `get`, and drops the plan from the store. For a case with a limit, it drops all plans.
   std::shared_ptr<const PlannedCase> take(const Case& c);
+  /// Checks a plan that takes the place of the one from `take`, after an epoch that measured it. Throws as
+  /// check_host_memory. Returns it with the note of the bytes that it is planned to take.
+  std::shared_ptr<const PlannedCase> checked(const std::shared_ptr<const PlannedCase>& measured) const;
   /// Call this when every case was requested. Drops the data that only planning reads, unless a plan did not fit: it
   /// would read them again.
   void forget_data();

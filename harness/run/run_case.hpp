@@ -1,6 +1,7 @@
 // Runs a case. The command line, the planner and tests call this.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -51,15 +52,21 @@ class LostRanksCase : public RanksLost {
   CaseResult result_;
 };
 
+/// Checks the plan that a profiling epoch led to (fusion_memory=measured), and returns it with what it found. Throws to
+/// refuse it, before training.
+using CheckMeasured =
+    std::function<std::shared_ptr<const PlannedCase>(const std::shared_ptr<const PlannedCase>& measured)>;
+
 /// Runs a planned case as run_case does. `c` may differ from the plan's own request in the cluster and the memory
 /// limit, because plans do not depend on them (except with nb=auto). With a time limit, no epoch begins once
 /// `time_limit_seconds` of wall time have passed since the ranks started. The result then has status `timeout` and,
 /// like every case that was cut short, the samples of its finished epochs. `keep_epochs` gets the samples of epochs
 /// that all ranks have finished, every second (finished_epochs.hpp), in the first process. `tell` is called after each
-/// epoch on rank 0. Both run outside of measured time. Throws InterruptedCase on a stop signal, and LostRanksCase when
-/// ranks in other processes are gone.
-CaseResult run_planned(const std::shared_ptr<const PlannedCase>& plan, const Case& c,
+/// epoch on rank 0. Both run outside of measured time. Without `check` a measured plan is taken as it is. Throws
+/// InterruptedCase on a stop signal, and LostRanksCase when ranks in other processes are gone.
+CaseResult run_planned(std::shared_ptr<const PlannedCase> plan, const Case& c,
                        std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
-                       double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {}, const TellEpoch& tell = {});
+                       double time_limit_seconds = 0, const KeepEpochs& keep_epochs = {}, const TellEpoch& tell = {},
+                       const CheckMeasured& check = {});
 
 }  // namespace strobe

@@ -290,11 +290,15 @@ void take_failure(CaseResult& result) {
   }
 }
 
-/// Returns `plan`, or the plan that its profiling epoch led to. Null when that epoch failed; `result` has the reason.
-std::shared_ptr<const PlannedCase> profiled(const std::shared_ptr<const PlannedCase>& plan, const LaunchRequest& launch,
-                                            CaseResult& result) {
+/// Returns `plan`, or the checked plan that its profiling epoch led to. Null when that epoch failed; `result` has the
+/// reason.
+std::shared_ptr<const PlannedCase> profiled(std::shared_ptr<const PlannedCase> plan, const LaunchRequest& launch,
+                                            const CheckMeasured& check, CaseResult& result) {
   try {
-    return with_measured_fusion(plan, launch);
+    std::shared_ptr<const PlannedCase> measured = with_measured_fusion(plan, launch);
+    if (measured == plan || !check) return measured;
+    plan.reset();  // the check counts what the measured plan holds
+    return check(measured);
   } catch (const Interrupted& stop) {
     result = empty_result(*plan, launch);
     result.status = "interrupted";
@@ -347,14 +351,14 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const 
   return run_planned(make_plan(c, PlanUse::run, cache), c, trace, outputs);
 }
 
-CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const Case& c,
-                       std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs, double time_limit_seconds,
-                       const KeepEpochs& keep_epochs, const TellEpoch& tell) {
+CaseResult run_planned(std::shared_ptr<const PlannedCase> planned, const Case& c, std::vector<std::vector<Span>>* trace,
+                       const ModelOutputs& outputs, double time_limit_seconds, const KeepEpochs& keep_epochs,
+                       const TellEpoch& tell, const CheckMeasured& check) {
   check_offered(*planned, outputs);
   LaunchRequest launch = launch_request(c);
   CaseResult result;
   if (planned->schedule->is_outside()) return run_outside(*planned, launch, {time_limit_seconds, keep_epochs, tell});
-  const std::shared_ptr<const PlannedCase> plan = profiled(planned, launch, result);
+  const std::shared_ptr<const PlannedCase> plan = profiled(std::move(planned), launch, check, result);
   if (plan == nullptr) return result;
   result = empty_result(*plan, launch);
   const TrainingState start = outputs.resume_training ? start_of(*plan, c, outputs) : TrainingState();

@@ -228,8 +228,7 @@ std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, do
   if (limit_bytes(plan.request) <= 0 || plan.schedule->is_outside()) return "";
   const HostVerdict verdict = judge_host_memory(plan, planned_peak(plan), PlanUse::run, here, planning_bytes);
   if (!verdict.reason.empty()) throw InvalidRequest(host_limit_place, verdict.reason);
-  return fmt::format("host_memory_limit_gib: training is planned to take {} of a node's memory",
-                     format_bytes(verdict.training));
+  return host_limit_note + format_bytes(verdict.training) + " of a node's memory";
 }
 
 }  // namespace strobe

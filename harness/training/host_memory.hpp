@@ -15,6 +15,8 @@
 namespace strobe {
 
 inline constexpr const char* host_limit_place = "/host_memory_limit_gib";
+/// The beginning of the note with the planned bytes.
+inline constexpr const char* host_limit_note = "host_memory_limit_gib: training is planned to take ";
 
 /// The processes of a job as one of its nodes sees them.
 struct NodeRanks {

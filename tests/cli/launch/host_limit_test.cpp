@@ -17,6 +17,7 @@ struct LimitedCase {
   int ranks = 1, epochs = 2;
   std::string workload = "uniform:vertices=60000,steps=12,density=8", model = "t-gcn", task{};
   std::vector<std::string> files{};  // flags of output files
+  std::string precision = "fp32";
 };
 
 LimitedCase events_under_limit(const std::string& model, const std::string& strategy, const std::string& task,
@@ -24,10 +25,18 @@ LimitedCase events_under_limit(const std::string& model, const std::string& stra
   return {strategy, "local", ranks, 2, "bursty_events:vertices=200000,events=100000", model, task, files};
 }
 
+/// Few vertices and long histories, so that what goes into files takes most of the memory.
+LimitedCase files_under_limit(const std::string& model, const std::string& events, const std::string& precision,
+                              const std::vector<std::string>& files) {
+  return {"sequential:batch=600",      "local", 1,        1, "bursty_events:vertices=5000,events=" + events, model,
+          "future-links:candidates=9", files,   precision};
+}
+
 std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
   std::string name = info.param.strategy + std::to_string(info.param.ranks) + info.param.comm;
   if (!info.param.task.empty()) name += info.param.model + info.param.task;
   for (const std::string& file : info.param.files) name += file;
+  if (info.param.precision != "fp32") name += info.param.precision;
   std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return name;
 }
@@ -98,6 +107,8 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
                                "1",
                                "--epochs",
                                std::to_string(of.epochs),
+                               "--precision",
+                               of.precision,
                                "--warmup",
                                "0",
                                "--host-memory-limit-gib",
@@ -150,6 +161,13 @@ INSTANTIATE_TEST_SUITE_P(
         events_under_limit("tgn-attn:memory=16,time=16,neighbours=5",
                            "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2", "future-links:candidates=9",
                            2),
+        events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000,evaluate_batches=20",
+                           "future-links:candidates=19"),
+        events_under_limit("tgn-attn:memory=16,time=16,neighbours=5", "event_batch:batch=600,i=2,evaluate_batches=20",
+                           "future-links:candidates=9", 2),
+        files_under_limit("jodie:memory=32,time=16", "40000", "fp64", {"--dump-embeddings"}),
+        files_under_limit("tgn-attn:memory=32,time=16,neighbours=5", "120000", "fp64", {"--dump-embeddings"}),
+        files_under_limit("jodie:memory=8,time=8", "300000", "fp32", {"--dump-scores"}),
         events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=19", 1,
                            {"--dump-embeddings", "--dump-memory"}),
         events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=99", 1,
@@ -161,19 +179,20 @@ INSTANTIATE_TEST_SUITE_P(
                            2, {"--dump-embeddings"})),
     name_of_limited);
 
-INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
-                         testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
-                                         LimitedCase{"vertex:partitioner=hash", "local", 2},
-                                         LimitedCase{"vertex:partitioner=hash", "local", 4},
-                                         LimitedCase{"snapshot", "local", 2}, LimitedCase{"snapshot", "local", 4},
-                                         LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
-                                         LimitedCase{"vertex:partitioner=hash", "mpi", 2},
-                                         LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2},
-                                         LimitedCase{"hybrid_batch", "local", 1},
-                                         LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
-                                         LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
-                                         LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
-                         name_of_limited);
+INSTANTIATE_TEST_SUITE_P(
+    Processes, HostLimit,
+    testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
+                    LimitedCase{"vertex:partitioner=hash", "local", 2},
+                    LimitedCase{"vertex:partitioner=hash", "local", 4}, LimitedCase{"snapshot", "local", 2},
+                    LimitedCase{"snapshot", "local", 4},
+                    LimitedCase{"chunk:fusion=both,fusion_gib=0.05,fusion_memory=measured", "local", 2},
+                    LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
+                    LimitedCase{"vertex:partitioner=hash", "mpi", 2}, LimitedCase{"snapshot", "mpi", 2},
+                    LimitedCase{"chunk", "mpi", 2}, LimitedCase{"hybrid_batch", "local", 1},
+                    LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
+                    LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
+                    LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
+    name_of_limited);
 
 class LimitedDryRun : public MpiProgram {
  protected:

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
 
+#include "core/errors.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/run/run_case.hpp"
 
@@ -104,6 +107,58 @@ TEST(KeptPlans, NoOtherPlanIsInMemoryWhileACaseWithALimitTrains) {
   EXPECT_FALSE(other.expired());
   plans.take(limited);
   EXPECT_TRUE(other.expired());
+}
+
+Case fused_case(const char* memory) {
+  constexpr double gib = 30.0 / (1024 * 1024);
+  return case_from_json(
+      {{"workload", {{"name", "uniform"}, {"vertices", 31}, {"steps", 7}, {"density", 2}}},
+       {"model", "t-gcn"},
+       {"strategy",
+        {{"name", "chunk"}, {"max_cells", "9"}, {"fusion", "both"}, {"fusion_gib", gib}, {"fusion_memory", memory}}},
+       {"ranks", 2},
+       {"epochs", 1},
+       {"warmup", 0},
+       {"host_memory_limit_gib", 1}},
+      "");
+}
+
+/// The plan that is checked before training is made again after the epoch that measures chunks.
+TEST(KeptPlans, AMeasuredPlanIsCheckedInPlaceOfThePlanBefore) {
+  for (const char* memory : {"planned", "measured"}) {
+    const Case c = fused_case(memory);
+    KeptPlans plans;
+    int checks = 0;
+    const CaseResult result = run_planned(plans.take(c), c, nullptr, {}, 0, {}, {}, [&](const auto& measured) {
+      ++checks;
+      EXPECT_FALSE(full_batch(*measured).fusion->to_measure);
+      return plans.checked(measured);
+    });
+    EXPECT_EQ(result.status, "ok") << result.reason;
+    EXPECT_EQ(checks, memory == std::string("measured") ? 1 : 0);
+    EXPECT_EQ(std::count_if(result.notes.begin(), result.notes.end(),
+                            [](const std::string& note) { return note.starts_with(host_limit_note); }),
+              1);
+  }
+}
+
+TEST(KeptPlans, AMeasuredPlanBeyondTheLimitIsNotTrained) {
+  const Case c = fused_case("measured");
+  KeptPlans plans;
+  int told = 0;
+  const auto beyond = [&](const std::shared_ptr<const PlannedCase>& measured) {
+    PlannedCase tight = *measured;
+    tight.request.host_memory_limit_gib = 1e-6;
+    return plans.checked(std::make_shared<const PlannedCase>(std::move(tight)));
+  };
+  try {
+    run_planned(
+        plans.take(c), c, nullptr, {}, 0, {}, [&](int, std::int64_t, double) { ++told; }, beyond);
+    ADD_FAILURE() << "it was not refused";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), host_limit_place);
+  }
+  EXPECT_EQ(told, 0);
 }
 
 }  // namespace
