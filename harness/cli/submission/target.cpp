@@ -67,13 +67,8 @@ std::string fault_of_until(const Row& row) {
 std::string fault_of_target(const Row& row) {
   if (!row.until) return "has no target; add --until METRIC=VALUE to the run";
   const std::string text = text_of_until(row);
-  if (!number_fact(row, "until_value"))
-    return fmt::format(
-        "has until={} and no until_value, so no target of quality or an older program; give --until a "
-        "value of a metric and run it again",
-        text);
   if (!parse_until(text).is_target())
-    return fmt::format("has until={}, which is no quality on validation samples; name a metric of the task", text);
+    return fmt::format("has until={}, which is no quality on validation samples; give a value of a metric", text);
   if (!row.until->reached) return "did not reach its target; raise --epochs";
   if (!std::isfinite(row.until->seconds)) return "continued a checkpoint, so its time to the target is not known";
   if (!row.epoch_seconds || std::count(row.notes.begin(), row.notes.end(), no_samples_note) > 0)

@@ -107,7 +107,7 @@ TEST_F(Submit, RowsWithoutSamplesOrAQualityAreRefused) {
   run_open("loss", {}, {"loss=100"});
   expect_refused("loss", {"until=loss=100", "no quality on validation samples"});
   run_open("end", {}, {"converged:patience=1"});
-  expect_refused("end", {"until=converged:patience=1", "a value of a metric"});
+  expect_refused("end", {"until=converged:patience=1", "no quality on validation samples"});
 }
 
 /// A share of what can be learnt is a target as a value is.
