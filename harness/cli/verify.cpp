@@ -12,6 +12,7 @@
 #include "core/content_digest.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
+#include "harness/cli/submission/target.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/process/narrate.hpp"
 #include "results/run/verify_run.hpp"
@@ -89,7 +90,7 @@ std::vector<FileVerdict> verify_path(const std::string& path) {
   const bool holds_run = fs::exists(path + "/plan.json", ignored) || fs::exists(path + "/summary.json", ignored) ||
                          fs::exists(path + "/samples.jsonl", ignored);
   if (!holds_run) throw InvalidRequest("PATH", fmt::format("'{}' is neither a run directory nor a file", path));
-  return verify_run(path);
+  return verify_run(path, fault_of_until);
 }
 
 /// The line of a file. Adds the path where the message lacks it; messages of readers begin with it.
@@ -122,8 +123,7 @@ int verify(const VerifyRequest& request) {
     }
   }
   narrate(wrong == 0 ? counted(files, "file") + " as written"
-                     : fmt::format("{} of {} were changed or cannot be checked",
-                                   wrong, counted(files, "file")));
+                     : fmt::format("{} of {} were changed or cannot be checked", wrong, counted(files, "file")));
   return wrong == 0 ? 0 : 1;
 }
 

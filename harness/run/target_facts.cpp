@@ -1,11 +1,10 @@
 #include "harness/run/target_facts.hpp"
 
-#include <algorithm>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "results/row/facts.hpp"
+#include "results/run/row_against_samples.hpp"
 
 namespace strobe {
 namespace {
@@ -72,13 +71,7 @@ void fill_until(const PlannedCase& plan, const RankOutcome& rank, std::int64_t e
   UntilOutcome& until = result.until.emplace();
   until.reached = rank.until_reached;
   until.iterations = plan.schedule->updates_through(static_cast<std::int64_t>(rank.loss.size()));
-  std::map<int, double> slowest;  // by epoch
-  for (const EpochSample& sample : result.samples) {
-    double& seconds = slowest[sample.epoch];
-    if (sample.repetition == 0) seconds = std::max(seconds, sample.epoch_seconds);
-  }
-  for (const auto& [epoch, seconds] : slowest) until.seconds += seconds;
-  if (epochs_before > 0) until.seconds = std::numeric_limits<double>::quiet_NaN();
+  until.seconds = epochs_before > 0 ? std::numeric_limits<double>::quiet_NaN() : training_seconds(result.samples, 0);
 }
 
 void state_tuning(const Json& tuning, Row& row) {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "results/row/rounds.hpp"
 #include "results/run/run_directory.hpp"
@@ -59,7 +61,33 @@ std::string gap_in(const std::vector<EpochSample>& samples, std::int64_t ranks, 
   return "";
 }
 
+/// The first repetition with an epoch for each loss. Rounds that failed before it left fewer.
+int first_whole_repetition(const Row& row, const std::vector<EpochSample>& samples) {
+  std::map<int, std::set<int>> epochs;  // by repetition
+  for (const EpochSample& sample : samples) epochs[sample.repetition].insert(sample.epoch);
+  for (const auto& [repetition, own] : epochs)
+    if (row.loss && own.size() == row.loss->size()) return repetition;
+  return -1;
+}
+
+/// The time to a target is not known after a checkpoint was continued. Otherwise it is the sum of all epochs.
+std::string fault_of_until_seconds(const Row& row, const std::vector<EpochSample>& samples) {
+  if (!row.until || !std::isfinite(row.until->seconds)) return "";
+  const double sum = training_seconds(samples, first_whole_repetition(row, samples));
+  if (std::abs(sum - row.until->seconds) <= 1e-9 * sum) return "";
+  return fmt::format("until_seconds is {} in the row, but {} by its samples", row.until->seconds, sum);
+}
+
 }  // namespace
+
+double training_seconds(const std::vector<EpochSample>& samples, int repetition) {
+  std::map<int, double> slowest;  // by epoch
+  for (const EpochSample& sample : samples)
+    if (sample.repetition == repetition) slowest[sample.epoch] = std::max(slowest[sample.epoch], sample.epoch_seconds);
+  double sum = 0;
+  for (const auto& [epoch, seconds] : slowest) sum += seconds;
+  return sum;
+}
 
 std::string difference_from_samples(const Row& row, const std::vector<EpochSample>& samples, bool from_start) {
   if (!row.epoch_seconds || says_samples_are_gone(row)) return "";
@@ -74,7 +102,10 @@ std::string difference_from_samples(const Row& row, const std::vector<EpochSampl
   if (!again.epoch_seconds) return "its samples make no whole epoch";
   const JsonDifference difference =
       first_difference(sampled_values(row, !row.rounds), sampled_values(again, !row.rounds));
-  if (!difference.differs) return fault_of_losses(row, samples);
+  if (!difference.differs) {
+    const std::string fault = fault_of_losses(row, samples);
+    return fault.empty() ? fault_of_until_seconds(row, samples) : fault;
+  }
   return fmt::format("{} is {} in the row, but {} by its samples", difference.pointer.substr(1), difference.a,
                      difference.b);
 }

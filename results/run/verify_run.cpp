@@ -98,7 +98,7 @@ void check_lines(const std::string& path, const std::string& what, FileVerdict& 
 /// The files of one run, each read once.
 class RunFiles {
  public:
-  explicit RunFiles(std::string folder) : folder_(std::move(folder)) {}
+  RunFiles(std::string folder, RowJudge judge) : folder_(std::move(folder)), judge_(std::move(judge)) {}
 
   std::vector<FileVerdict> verify() {
     std::vector<FileVerdict> verdicts;
@@ -214,6 +214,8 @@ class RunFiles {
     const bool has_values = row.loss || !row.metrics.empty();
     if (proven_ && has_values && values_.count(row.case_id) == 0)
       verdict.faults.push_back(fmt::format("the row of case {} has no line in values.jsonl", row.case_id));
+    if (const std::string fault = judge_ ? judge_(row) : ""; !fault.empty())
+      verdict.faults.push_back(fmt::format("the row of case {}: {}", row.case_id, fault));
     if (!samples_read_) return;
     const auto samples = samples_.find(row.case_id);
     const std::vector<EpochSample> none;
@@ -236,6 +238,7 @@ class RunFiles {
   }
 
   std::string folder_, plan_hash_;
+  RowJudge judge_;
   std::set<std::string> planned_;  // how the ids of the plan's cases end
   std::map<std::string, std::vector<EpochSample>> samples_;
   CaseValues values_;
@@ -247,7 +250,9 @@ class RunFiles {
 
 }  // namespace
 
-std::vector<FileVerdict> verify_run(const std::string& folder) { return RunFiles(folder).verify(); }
+std::vector<FileVerdict> verify_run(const std::string& folder, RowJudge judge) {
+  return RunFiles(folder, std::move(judge)).verify();
+}
 
 FileVerdict verify_json_file(const std::string& path) {
   return verdict_of(path, [&](FileVerdict& verdict) {

@@ -2,8 +2,11 @@
 // against their samples.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "results/row/row.hpp"
 
 namespace strobe {
 
@@ -20,9 +23,13 @@ struct FileVerdict {
 /// The text for a file that should carry a digest and does not.
 inline constexpr const char* no_digest_text = "no digest: an older revision wrote it, or it was taken out";
 
-/// Checks every file of the run in `folder`, in the order in which they are written. A missing file has a verdict too.
-/// Throws SystemError for unreadable files. Cost: one pass over the files, and summing up all samples.
-std::vector<FileVerdict> verify_run(const std::string& folder);
+/// Judges a row by rules that lie above results/. Returns the fault; "" = none.
+using RowJudge = std::function<std::string(const Row&)>;
+
+/// Checks every file of the run in `folder`, in the order in which they are written, and each row by `judge` too. A
+/// missing file has a verdict too. Throws SystemError for unreadable files. Cost: one pass over the files, and summing
+/// up all samples.
+std::vector<FileVerdict> verify_run(const std::string& folder, RowJudge judge = {});
 
 /// Looks at one JSON file or file of JSON lines that Strobe writes, by its digests alone.
 FileVerdict verify_json_file(const std::string& path);

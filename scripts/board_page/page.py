@@ -24,6 +24,20 @@ def _ratio(times):
     return f"{times['ratio']:.2f} ({times['ci99_low']:.3g} to {times['ci99_high']:.3g})"
 
 
+def _band(line):
+    """"2.9 to 3.9 ms, 100 draws": where nine of ten draws of the cluster's constants lie, geometric means over the seeds. Without
+    draws: the range of measured epochs compared with such predictions, as a share of the time. Else why there is none."""
+    drawn = [(row.get("time_draws") or {}).get("until_seconds") for row in line.rows]
+    if all(drawn) and len({row["time_draws"]["of"] for row in line.rows}) == 1 and len(drawn[0]) > 1:
+        means = statistics.quantiles([statistics.geometric_mean(one) for one in zip(*drawn)], n=20, method="inclusive")
+        return f"{runs.seconds_text(means[0])} to {runs.seconds_text(means[-1])}, {len(drawn[0])} draws"
+    row = line.rows[0]
+    if row.get("epoch_seconds_band90"):
+        low, high = (line.seconds * row["epoch_seconds_band90"][end] / row["epoch_seconds"]["median"] for end in ("low", "high"))
+        return f"{runs.seconds_text(low)} to {runs.seconds_text(high)}, as of measured epochs compared with such predictions"
+    return "not known"
+
+
 def _busy(rows):
     """The most cores that other programs kept busy while the rows were measured; "" where that is not known."""
     found = [(row.get("machine") or {}).get("other_cores") for row in rows]
@@ -47,7 +61,7 @@ def _line(line, varying, beside):
         "updates": f"{statistics.median(one['until_iterations'] for one in line.rows):.0f}",
         "model": r.name_with(row, "model", varying["model"]), "strategy": r.name_with(row, "strategy", varying["strategy"]),
         "where": _where(row), "exact": "exact" if row.get("exact") is True else ", ".join(row.get("exact") or ["not exact"]),
-        "busy": _busy(line.rows), "who": facts["who"], "licence": facts["licence"], "date": facts["date_utc"][:10],
+        "busy": _busy(line.rows), "band": "" if row["time_source"] == "wall" else _band(line), "who": facts["who"], "licence": facts["licence"], "date": facts["date_utc"][:10],
         "revision": facts["revision"][:12], "again": runs.again(row), "sha256": line.entry.sha256,
         "archive": line.entry.archive.name, "link": quote(os.path.relpath(line.entry.archive.resolve(), beside)),
     }

@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view free_fields[] = {"strategy",
                                             "ranks",
                                             "device",
+                                            "draws",
                                             "comm",
                                             "cluster",
                                             "software",

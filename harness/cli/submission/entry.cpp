@@ -63,9 +63,9 @@ void add_machine_faults(const EnteredRun& entered, std::vector<std::string>& fau
 }
 
 /// The fault of one row, whatever its division; "" when it has none.
-std::string fault_of_row(const LoadedRun& run, const Row& row, const Sender& sender) {
+std::string fault_of_row(const Row& row, const Sender& sender) {
   if (row.status != "ok") return fmt::format("is {}{}{}", row.status, row.reason.empty() ? "" : ": ", row.reason);
-  if (std::string fault = fault_of_target(run, row); !fault.empty()) return fault;
+  if (std::string fault = fault_of_target(row); !fault.empty()) return fault;
   if (sender.predicted != (row.time_source == "virtual"))
     return sender.predicted ? "has measured times; leave out --predicted"
                             : "has times of a simulation; mark the entry with --predicted";
@@ -111,7 +111,7 @@ EnteredRun entered_run(const std::string& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
     throw InvalidRequest("RUN", fmt::format("there is no run directory '{}'", folder));
-  for (const FileVerdict& verdict : verify_run(folder)) {
+  for (const FileVerdict& verdict : verify_run(folder, fault_of_until)) {
     if (verdict.right()) continue;
     const std::string why = verdict.faults.empty() ? verdict.unproven : verdict.faults.front();
     throw InvalidRequest("RUN", fmt::format("{}: {}; `strobe verify {}` lists all that was changed or is missing",
@@ -126,7 +126,7 @@ std::vector<std::string> faults_of_entry(const EnteredRun& entered, const Sender
   std::vector<std::string> faults;
   read_json_values(entered.run.folder + "/summary.json", [&] {
     for (const Row& row : rows)
-      if (const std::string fault = fault_of_row(entered.run, row, sender); !fault.empty())
+      if (const std::string fault = fault_of_row(row, sender); !fault.empty())
         faults.push_back(fmt::format("case {} {}", row.case_id, fault));
   });
   add_seed_faults(rows, faults);

@@ -3,12 +3,16 @@
 
 #include <string>
 
-#include "results/run/loaded_run.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 
-/// "" when the row reached its target: its validation metric (or loss) says so, and its time is the sum of its epochs'
-/// samples, each with its slowest rank. Else what is wrong, as the end of a sentence about the case.
-std::string fault_of_target(const LoadedRun& run, const Row& row);
+/// The fault in what a row says of `until`; "" = none. The target is resolved again, and whether the
+/// last epoch reached it is computed again. A RowJudge of verify_run, which itself adds up the seconds.
+std::string fault_of_until(const Row& row);
+
+/// Why a row has no time to a target of quality, as the end of a sentence about the case; "" when it has one. For rows
+/// that verify_run accepts.
+std::string fault_of_target(const Row& row);
 
 }  // namespace strobe

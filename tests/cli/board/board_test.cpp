@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "tests/cli/support/entries.hpp"
 #include "tests/cli/support/report.hpp"
@@ -35,7 +36,8 @@ class Board : public Entries {
   /// Packs files with Python, which writes archives of its own form.
   void repack(const std::string& folder, const std::string& archive, const std::string& more = "") {
     write_text(folder_ / "repack.py",
-               "import io, os, sys, tarfile\nwith tarfile.open(sys.argv[2], 'w:gz') as out:\n"
+               "import io, os, sys, tarfile\n"
+               "with tarfile.open(sys.argv[2], 'w:gz', format=tarfile.USTAR_FORMAT) as out:\n"
                "    for name in sorted(os.listdir(sys.argv[1])):\n"
                "        out.add(os.path.join(sys.argv[1], name), name)\n" +
                    more);
@@ -191,10 +193,26 @@ TEST_F(Board, ArchivesWithOtherFilesAreRefused) {
            {begin + "'rounds.jsonl')\n    one.type = tarfile.SYMTYPE\n    one.linkname = '/etc/passwd'\n" + end,
             "rounds.jsonl"},
            {begin + "'env.json')\n" + end, "env.json twice"},
-           {begin + "'rounds.jsonl')\n    one.size = 1 << 40\n    out.fileobj.write(one.tobuf())\n", "MiB"}}) {
+           {begin + "'rounds.jsonl')\n    one.size = 1 << 32\n    out.fileobj.write(one.tobuf(tarfile.USTAR_FORMAT))\n",
+            "MiB"},
+           {begin + "'rounds.jsonl')\n    one.size = 600\n    out.fileobj.write(one.tobuf(tarfile.USTAR_FORMAT))\n"
+                    "    out.fileobj.write(b'x' * (100 << 20))\n",
+            "MiB"},
+           {begin + "'rounds.jsonl')\n    one.size = -512\n    out.fileobj.write(one.tobuf(tarfile.GNU_FORMAT))\n",
+            "has no size"},
+           {begin + "'x' * 120)\n    out.fileobj.write(one.tobuf(tarfile.PAX_FORMAT))\n", "which no entry has"},
+           {begin + "'rounds.jsonl')\n    one.type = tarfile.LNKTYPE\n    one.linkname = 'env.json'\n" + end,
+            "type b'1'"},
+           {"    out.close()\n    open(sys.argv[2], 'ab').write(os.urandom(3 << 20))\n", "more than 2 MiB"}}) {
     repack("unpacked", archive, more);
     expect_refused({archive.substr(archive.find('/') + 1), words});
   }
+  const std::string whole = submit("a");
+  fs::copy(folder_ / whole, folder_ / "entries/copy.tar.gz");
+  expect_refused({"is the same run as"});
+  fs::rename(folder_ / "entries/copy.tar.gz", folder_ / "entries/...tar.gz");
+  expect_refused({"it has no name"});
+  fs::remove(folder_ / "entries/...tar.gz");
   write_text(folder_ / archive, "no archive");
   expect_refused({archive, "no .tar.gz"});
   fs::remove(folder_ / archive);
@@ -214,6 +232,35 @@ TEST_F(Board, HostileNamesAreText) {
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("<img"), std::string::npos);
   EXPECT_NE(page.find("&lt;script&gt;alert(1)"), std::string::npos);
+}
+
+/// Virtual times repeat, and so do the draws.
+TEST_F(Board, APredictionHasTheBandOfItsDraws) {
+  run_open("sim", {"--device", "sim", "--numerics", "cpu", "--cluster", "p3dn-v100", "--draws", "40"});
+  submit("sim", {"--predicted"});
+  ASSERT_EQ(board().status, 0);
+  const Json rows = read_json(folder_ / "sim/summary.json").at("rows");
+  std::vector<double> means(40, 0);  // geometric, over the seeds
+  for (const Json& row : rows)
+    for (std::size_t d = 0; d < 40; ++d)
+      means[d] += std::log(row.at("time_draws").at("until_seconds").at(d).get<double>()) / 5;
+  std::sort(means.begin(), means.end());
+  const auto at = [&](double share) {
+    const double place = share * 39;
+    const auto low = static_cast<std::size_t>(place);
+    return std::exp(std::lerp(means[low], means[low + 1], place - static_cast<double>(low)));
+  };
+  const std::string page = read_text(folder_ / "board.html"), column = "data-name=\"90 % band\">";
+  ASSERT_NE(page.find(column), std::string::npos);
+  std::istringstream words(page.substr(page.find(column) + column.size(), 60));
+  const std::map<std::string, double> units = {{"ms", 1e-3}, {"\u00b5s", 1e-6}, {"ms,", 1e-3}, {"\u00b5s,", 1e-6}};
+  double low = 0, high = 0;
+  std::string low_unit, high_unit, to, count;
+  words >> low >> low_unit >> to >> high >> high_unit >> count;
+  EXPECT_NEAR(low * units.at(low_unit), at(0.05), 0.01 * at(0.05)) << words.str();
+  EXPECT_NEAR(high * units.at(high_unit), at(0.95), 0.01 * at(0.95)) << words.str();
+  EXPECT_LT(at(0.05), at(0.95));
+  EXPECT_EQ(count, "40");
 }
 
 /// The entries that come with Strobe are accepted, and stay small.

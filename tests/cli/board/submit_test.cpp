@@ -7,6 +7,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// `text` with `other` in place of `words`.
+std::string without_words(std::string text, const std::string& words, const std::string& other) {
+  return text.replace(text.find(words), words.size(), other);
+}
+
 class Submit : public Entries {
  protected:
   void expect_refused(const std::string& run, const std::vector<std::string>& words,
@@ -65,16 +70,50 @@ TEST_F(Submit, ChangedAndIncompleteRunsAreRefused) {
   expect_refused("nowhere", {"there is no run directory 'nowhere'"});
 }
 
-/// Digests can be made again, so times and values are computed again, too.
-TEST_F(Submit, ABetterTimeThanTheSamplesIsRefused) {
+/// Digests can be made again, so times and values are computed again, too, by `verify` as well.
+TEST_F(Submit, ABetterTimeOrTargetThanTheRunHasIsRefused) {
+  const auto expect_wrong = [&](const std::string& run, const std::string& words) {
+    const Outcome verified = strobe({"verify", run});
+    EXPECT_EQ(verified.status, 1);
+    EXPECT_NE(verified.out.find(words), std::string::npos) << verified.out;
+    expect_refused(run, {words});
+  };
   run_open("a");
+  ASSERT_EQ(strobe({"verify", "a"}).status, 0);
   change_rows("a", [](Json& row) { row["until_seconds"] = row["until_seconds"].get<double>() * 0.5; });
-  ASSERT_EQ(strobe({"verify", "a"}).status, 0) << "the digests are right";
-  expect_refused("a", {"to its target, but its samples add up to"});
+  expect_wrong("a", "until_seconds is ");
   run_open("b", {}, {"auc=0.999", "1"});
-  change_rows("b", [](Json& row) { row["until_reached"] = true; });
   ASSERT_EQ(strobe({"verify", "b"}).status, 0);
-  expect_refused("b", {"has no value that reaches auc=0.999"});
+  change_rows("b", [](Json& row) { row["until_reached"] = true; });
+  expect_wrong("b", "it has no value that reaches auc=0.999");
+  run_open("c", {}, {"auc=90%,best=1", "1"});
+  ASSERT_EQ(strobe({"verify", "c"}).status, 0);
+  change_rows("c", [](Json& row) { row["until_value"] = 0.01, row["until_reached"] = true; });
+  expect_wrong("c", "until_value is 0.01 in the row, but 0.9");
+  run_open("d", {}, {"converged:patience=2", "2"});
+  ASSERT_EQ(strobe({"verify", "d"}).status, 0);
+  change_rows("d", [](Json& row) { row["until_reached"] = true; });
+  expect_wrong("d", "it has no value that reaches converged:patience=2");
+}
+
+TEST_F(Submit, RowsWithoutSamplesOrAQualityAreRefused) {
+  run_open("a");
+  change_rows("a", [](Json& row) {
+    row["until_seconds"] = 1e-6;
+    row["notes"].push_back("samples.jsonl has no samples of this row any more");
+  });
+  ASSERT_EQ(strobe({"verify", "a"}).status, 0) << "a run that lost samples is still one";
+  expect_refused("a", {"has no samples of its times any more"});
+  run_open("loss", {}, {"loss=100"});
+  expect_refused("loss", {"until=loss=100", "no quality on validation samples"});
+  run_open("end", {}, {"converged:patience=1"});
+  expect_refused("end", {"until=converged:patience=1", "no quality on validation samples"});
+}
+
+/// A share of what can be learnt is a target as a value is.
+TEST_F(Submit, ASharedTargetIsAnEntry) {
+  run_open("a", {"--optimizer", "adam:rate=0.1"}, {"auc=1%,best=1", "40"});
+  EXPECT_FALSE(submit("a").empty());
 }
 
 TEST_F(Submit, RevisionMachineAndPlugInsMustBeKnown) {
@@ -152,6 +191,15 @@ TEST_F(Submit, TheClosedDivisionLeavesOnlyTheWayOfTrainingFree) {
   fs::remove_all(folder_ / "entries");
   run("easier", {"--until", "auc=0.6"});
   expect_refused("easier", {"until is auc=0.6 and not auc=0.88", "board/snapshots", "--division open"}, "closed");
+  write_text(folder_ / "board_snapshots.json",
+             without_words(read_text(STROBE_SOURCE_DIR "/suites/board/snapshots.json"), "auc=0.88", "auc=0.75"));
+  const Outcome own = strobe({"run", "board_snapshots.json", "--vary", "seed=1,2,3,4,5", "--out", "own"});
+  ASSERT_EQ(own.status, 0) << own.err;
+  state_source("own", {{"git_sha", "0123"}, {"dirty", false}});
+  expect_refused("own", {"until is auc=0.75 and not auc=0.88"}, "closed");
+  run("drawn", {"--device", "sim", "--cluster", "p3dn-v100", "--numerics", "cpu", "--draws", "20"});
+  EXPECT_FALSE(submit("drawn", {"--predicted"}, "closed").empty());
+  fs::remove_all(folder_ / "entries");
   run("wider", {"--set", "model.hidden=16"});
   expect_refused("wider", {"model.hidden is 16 and not 6"}, "closed");
   run("other", {"--model", "cd-gcn"});
