@@ -14,8 +14,8 @@ from strobe_figures import rows as r
 from strobe_figures.means import interval
 
 KINDS = tuple(kind for kind in p.KINDS if kind != "one rank")
-STEPS = ("window", "window_events", "window_count", "partial", "cumulative", "stride", "lags", "edge_life", "weights",
-         "features", "feature_scale")  # how models read a graph; models of events and of snapshots read one differently
+STEPS = ("window", "window_events", "window_count", "partial", "cumulative", "stride", "lags", "edge_life", "min_edges", "weights",
+         "orientation", "features", "feature_scale")  # how models read a graph; models of events and of snapshots read one differently
 SURE = 2 / 3  # a smaller share of draws or seeds decides nothing
 
 
