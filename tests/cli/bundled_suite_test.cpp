@@ -44,6 +44,12 @@ TEST_F(BundledSuites, ANameRunsWhatTheFileRuns) {
     EXPECT_EQ(planned(name), planned(STROBE_SOURCE_DIR "/suites/" + name + ".json")) << name;
 }
 
+TEST_F(BundledSuites, TheTasteRefusesATargetThatARuleReaches) {
+  EXPECT_EQ(strobe({"run", "comparison/taste", "--dry-run"}).status, 0);
+  expect_refusal(strobe({"run", "comparison/taste", "--dry-run", "--until", "mrr=0.1"}), 2,
+                 {"asks for no learning", "recency", "mrr 0.1033"});
+}
+
 TEST_F(BundledSuites, AFileOfThatNameHereWinsAndAFolderDoesNot) {
   fs::create_directory(folder_ / "smoke");
   expect_refusal(strobe({"run", "smoke", "--dry-run"}), 2, {"folder", "--resume smoke"});

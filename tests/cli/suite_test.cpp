@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -143,9 +144,10 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_GE(load_suite(folder + "smoke.json", {}).cases.size(), 5u);
   EXPECT_EQ(load_suite(folder + "convergence.json", {}).cases.size(), 11u);
   EXPECT_EQ(load_suite(folder + "comparison.json", {}).cases.size(), 259u);
-  EXPECT_EQ(load_suite(folder + "comparison/chess.json", {}).cases.size(), 96u);
+  EXPECT_EQ(load_suite(folder + "comparison/chess.json", {}).cases.size(), 83u);
+  EXPECT_EQ(load_suite(folder + "comparison/taste.json", {}).cases.size(), 30u);
   EXPECT_EQ(load_suite(folder + "comparison/amlsim-20k.json", {}).cases.size(), 52u);
-  EXPECT_EQ(load_suite(folder + "comparison/mathoverflow.json", {}).cases.size(), 52u);
+  EXPECT_EQ(load_suite(folder + "comparison/mathoverflow.json", {}).cases.size(), 27u);
   EXPECT_EQ(load_suite(folder + "comparison/overlap.json", {}).cases.size(), 20u);
   EXPECT_EQ(load_suite(folder + "comparison/updates_to_metric.json", {}).cases.size(), 201u);
   EXPECT_EQ(load_suite(folder + "comparison/full_size.json", {}).cases.size(), 728u);
@@ -161,6 +163,23 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_EQ(load_suite(folder + "disttgl/static_memory.json", {}).cases.size(), 9u);
   EXPECT_EQ(load_suite(folder + "disttgl/systems.json", {}).cases.size(), 3u);
   EXPECT_EQ(load_suite(folder + "disttgl/throughput.json", {}).cases.size(), 30u);
+}
+
+TEST(Suites, TargetsOfTheComparisonAskForLearningAndPredictionsForDraws) {
+  const std::string folder = std::string(STROBE_SOURCE_DIR) + "/suites/comparison";
+  std::vector<std::string> files{folder + ".json"};
+  for (const auto& item : std::filesystem::directory_iterator(folder)) files.push_back(item.path().string());
+  std::size_t targets = 0;
+  for (const std::string& file : files) {
+    const Suite suite = load_suite(file, {});
+    for (const Case& c : suite.cases) {
+      if (c.until.empty()) continue;
+      ++targets;
+      EXPECT_TRUE(suite.learning_required) << file;
+      EXPECT_EQ(c.draws, c.device == "sim" ? 100 : 0) << file << " " << case_id(c);
+    }
+  }
+  EXPECT_GT(targets, 400u);
 }
 
 TEST(JsonText, DuplicateKeysAreRefusedWithTheirPointer) {
