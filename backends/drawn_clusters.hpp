@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cluster.hpp"
@@ -29,6 +30,9 @@ std::vector<std::shared_ptr<const Cluster>> drawn_clusters(const std::shared_ptr
 /// The drawn constants of one of these clusters in a text that `load_cluster` reads as changes of the same file:
 /// "gpu.launch_seconds=5.1e-06,...". It leaves out terms of software and fits.
 std::string drawn_changes(const Cluster& drawn);
+
+/// By what a draw multiplies the fitted times of this name; 1 in a cluster that is not drawn. Cost: a power.
+double factor_of_fits(const Cluster& cluster, std::string_view name);
 
 /// 16 hexadecimal digits: equal for equal lists of drawn constants.
 std::string digest_of_draws(const std::vector<std::shared_ptr<const Cluster>>& draws);

@@ -16,7 +16,6 @@
 #include <cstring>
 
 #include "backends/matrix/stored_forms.hpp"
-#include "backends/sim/cost/operation_cost.hpp"
 
 namespace strobe::sim {
 
@@ -60,6 +59,7 @@ SimDevice::SimDevice(const DeviceRequest& request)
     : Device(request, request.values ? computed_values() : Numerics::none),
       clusters_(lanes_of(request)),
       cluster_(request.cluster.get()),
+      operation_(clusters_),
       computing_ranks_(request.computing_ranks > 0 ? request.computing_ranks : request.ranks) {
   if (cluster_ == nullptr) {
     throw InvalidRequest("--cluster",
@@ -109,8 +109,8 @@ Instant SimDevice::arrival() const {
 }
 
 void SimDevice::note_computed(Instant begin, Instant end) {
-  if (clocks_.size() == 1 || cluster_->compute_slowdown_factor == 1) return;
-  if (spans().size() == 0) computed_.clear();  // as the described cluster's, which are spans
+  if (spans().size() < noted_spans_) computed_.clear();  // as the described cluster's, which are spans
+  noted_spans_ = spans().size();
   computed_.emplace_back(std::move(begin), std::move(end));
 }
 
@@ -153,7 +153,7 @@ void SimDevice::complete_communication(const Instant& ready, const Instant& end,
     if (holds_host) own.host = std::max(own.host, over[lane]);
   }
   raise_program(over);  // waiting for a collective holds the program up as well
-  note_computed(hidden, over);
+  if (notes_computed()) note_computed(hidden, over);
   // The part of it that overlaps the collective's own waiting time counts for the collective.
   const double begin = hidden.described(), last = over.described();
   if (last == begin) return;
@@ -184,19 +184,14 @@ void (*SimDevice::do_deleter() const)(std::byte*) {
   return [](std::byte* memory) { std::free(memory); };
 }
 
-double SimDevice::do_begin(Stream stream, std::string_view) {
-  return std::max(clocks_.front().streams[stream], clocks_.front().host);
-}
+double SimDevice::do_begin(Stream stream, std::string_view) { return begin_in(0, stream); }
 
-void SimDevice::end_operation(std::size_t lane, Stream stream, std::string_view name, const Work& work) {
+void SimDevice::end_operation(std::size_t lane, Stream stream, std::string_view name, const Work& work, double calls) {
   const Cluster& cluster = *clusters_[lane];
   Clocks& own = clocks_[lane];
-  const double begin = std::max(own.streams[stream], own.host);
-  const double calls = framework_calls(cluster, name, work, snapshots_.count());
-  const double issue = issue_seconds(cluster, calls);
-  const double seconds = operation_seconds(cluster, name, work, precision(), computing_ranks_);
+  const double begin = begin_in(lane, stream), issue = issue_seconds(cluster, calls);
   double& end = own.streams[stream];
-  end = begin + slowness_ * framework_seconds(cluster, name, work, calls, seconds);
+  end = begin + slowness_ * framework_seconds(cluster, name, work, calls, operation_.seconds(lane));
   own.host += issue;
   // The last of several operations cannot begin before the host has issued it.
   if (calls > 1) end = std::max(end, own.host);
@@ -206,10 +201,12 @@ void SimDevice::end_operation(std::size_t lane, Stream stream, std::string_view 
 
 double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double) {
   snapshots_.learn(name, work);
-  const bool noted = clocks_.size() > 1 && stream == Stream::compute;
-  const auto begin_in = [&](std::size_t lane) { return std::max(clocks_[lane].streams[stream], clocks_[lane].host); };
-  Instant begin = noted ? Instant::each(clocks_.size(), begin_in) : Instant();
-  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) end_operation(lane, stream, name, work);
+  operation_.set(name, work, precision(), computing_ranks_);
+  const double calls = framework_calls(*cluster_, name, work, snapshots_.count());
+  const bool noted = stream == Stream::compute && notes_computed();
+  Instant begin;
+  if (noted) begin = Instant::each(clocks_.size(), [&](std::size_t lane) { return begin_in(lane, stream); });
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) end_operation(lane, stream, name, work, calls);
   if (noted) note_computed(std::move(begin), at(stream));
   return clocks_.front().streams[stream];
 }
@@ -220,7 +217,7 @@ void SimDevice::do_transfer(std::uint64_t bytes) {
   for (std::size_t lane = 0; lane < clocks_.size(); ++lane) {
     Clocks& own = clocks_[lane];
     const double latency = clusters_[lane]->host_to_device_latency_seconds;
-    const double from = std::max(own.streams[Stream::copy], own.host);
+    const double from = begin_in(lane, Stream::copy);
     own.streams[Stream::copy] = from + latency + static_cast<double>(bytes) / own.transfer_rate;
     own.streams[Stream::compute] = std::max(own.streams[Stream::compute], own.streams[Stream::copy]);
     own.host += clusters_[lane]->issue_seconds();

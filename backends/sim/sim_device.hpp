@@ -13,6 +13,7 @@
 #include "backends/cluster.hpp"
 #include "backends/device.hpp"
 #include "backends/sim/cost/host_cost.hpp"
+#include "backends/sim/cost/operation_cost.hpp"
 #include "backends/sim/cost/software_cost.hpp"
 #include "backends/sim/instant.hpp"
 #include "backends/sim/virtual_host.hpp"
@@ -86,7 +87,8 @@ class SimDevice final : public Device {
   double contention_seconds(std::size_t lane, double ready_seconds, double end_seconds);
   /// The part of compute after `ready_seconds` so far.
   double computed_since(std::size_t lane, double ready_seconds);
-  /// Remembers compute in draws, for contention; the spans have the described cluster's.
+  /// Whether compute in draws is remembered, for contention; the spans have the described cluster's.
+  bool notes_computed() const { return clocks_.size() > 1 && cluster_->compute_slowdown_factor != 1; }
   void note_computed(Instant begin, Instant end);
   /// Waits, without taking virtual time, until the event's time is known.
   void settle(SimEvent& event, std::string_view what);
@@ -106,14 +108,20 @@ class SimDevice final : public Device {
   double program_in(std::size_t lane) const { return std::max(clocks_[lane].host, clocks_[lane].program); }
   Instant program() const;
   void raise_program(const Instant& instant);
-  /// Ends an operation in a lane.
-  void end_operation(std::size_t lane, Stream stream, std::string_view name, const Work& work);
+  /// When an operation can begin in a lane.
+  double begin_in(std::size_t lane, Stream stream) const {
+    return std::max(clocks_[lane].streams[stream], clocks_[lane].host);
+  }
+  /// Ends the operation that `operation_` is about in a lane, after as many operations of a framework's.
+  void end_operation(std::size_t lane, Stream stream, std::string_view name, const Work& work, double calls);
 
   Lanes clusters_;
   const Cluster* cluster_;  // the described one
+  DrawnOperation operation_;
   double computing_ranks_;
   std::vector<Clocks> clocks_;                         // by lane
   std::vector<std::pair<Instant, Instant>> computed_;  // with draws and contention: begins and ends of compute
+  std::size_t noted_spans_ = 0;                        // spans at the last of them
   double slowness_ = 1;                                // factor over predicted times, for this rank in this epoch
   std::uint64_t epoch_ = 0;                            // number of times that all was idle
   std::unique_ptr<Workers> workers_;                   // numerics cpu only

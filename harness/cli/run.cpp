@@ -323,10 +323,20 @@ int run_suite(RunRequest& request, Suite& suite, const World& world, bool prints
   return sweep_all(request, suite, ranks, plans, prints);
 }
 
+void narrate_flags(const RunRequest& request, const Suite& suite) {
+  if (suite.merged > 0)
+    narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
+  if (request.scalars.count("draws") == 0) return;
+  const auto without =
+      std::count_if(suite.cases.begin(), suite.cases.end(), [](const Case& c) { return c.draws == 0; });
+  if (without > 0 && static_cast<std::size_t>(without) < suite.cases.size())
+    narrate(fmt::format("{} measured and without draws",
+                        without == 1 ? "1 case is" : fmt::format("{} cases are", without)));
+}
+
 int run(RunRequest& request) {
   auto [suite, world] = cases_and_world(request);
-  if (world.rank == 0 && suite.merged > 0)
-    narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
+  if (world.rank == 0) narrate_flags(request, suite);
   if (request.dry_run) {
     check_outputs(request.outputs, suite);
     if (!request.byte_matrix.empty()) make_output_folder("--byte-matrix", request.byte_matrix);

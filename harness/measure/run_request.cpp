@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "backends/device.hpp"
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "harness/request/case_slots.hpp"
@@ -104,6 +105,19 @@ void add_cases(Suite& suite, Suite more) {
   }
 }
 
+/// Refuses draws that no case has, because all are measured.
+void check_draws(const RunRequest& request, const Suite& suite) {
+  const auto typed = request.scalars.find("draws");
+  if (typed == request.scalars.end() || suite.cases.empty()) return;
+  const bool predicted = std::any_of(suite.cases.begin(), suite.cases.end(), [](const Case& c) {
+    const DeviceRegistry& known = DeviceRegistry::instance();
+    return !known.contains(c.device) || known.find(c.device).value.needs_cluster();
+  });
+  if (!predicted)
+    throw InvalidRequest(draws_flag, fmt::format("device {} measures; draws are of a predicted cluster: --device sim",
+                                                 suite.cases.front().device));
+}
+
 }  // namespace
 
 Suite cases_of(const RunRequest& request) {
@@ -128,6 +142,7 @@ Suite cases_of(const RunRequest& request) {
                         suite.cases.size(), most_cases));
   }
   filter_cases(suite, request.filter);
+  check_draws(request, suite);
   refuse_if_all_impossible(suite);
   return suite;
 }

@@ -14,6 +14,7 @@
 #include <set>
 #include <utility>
 
+#include "backends/device.hpp"
 #include "core/errors.hpp"
 #include "harness/placement/staleness.hpp"
 #include "harness/request/case_slots.hpp"
@@ -203,10 +204,19 @@ int turn_of(const Setting& setting) {
   return path.ends_with(std::string(".") + preset_key) ? 1 : 2;
 }
 
+/// Whether a flag is about predicted cases only, and this one is measured. Such a flag passes over it.
+bool passes_over(const CaseTree& tree, const Setting& setting) {
+  if (setting.origin != draws_flag) return false;
+  const Json device = tree.json.value("device", Json(Case().device));
+  const DeviceRegistry& known = DeviceRegistry::instance();
+  return device.is_string() && known.contains(device) && !known.find(device).value.needs_cluster();
+}
+
 void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
   for (const int turn : {0, 1, 2}) {
     for (const Setting& setting : settings) {
-      if (turn_of(setting) == turn) set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
+      if (turn_of(setting) == turn && !passes_over(tree, setting))
+        set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
     }
   }
 }

@@ -24,6 +24,10 @@ struct Setting {
   std::string origin;
 };
 
+/// The origin of a setting that passes over measured cases. Who expands all cases of a command refuses it if it reaches
+/// none.
+inline constexpr const char* draws_flag = "--draws";
+
 /// The treatment of impossible combinations (impossible.hpp).
 enum class ImpossibleCases : std::uint8_t { refused, kept };
 

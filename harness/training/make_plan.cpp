@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "backends/wall_clock.hpp"
 #include "core/system/process_memory.hpp"
+#include "harness/training/first_fit.hpp"
 #include "harness/training/host_memory.hpp"
 #include "harness/training/planned_peak.hpp"
 
@@ -48,35 +51,59 @@ struct Least {
                                           planner.choice_name(), gib(limit_bytes), request.cluster, of_rank.words));
 }
 
-/// Takes the first choice that fits.
-std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, PlanUse use, SchedulePlanner& planner,
-                                                      const NodeRanks& here, const ShareHolders& together) {
-  Least of_rank, of_node;
-  std::uint64_t limit_bytes = 0;
-  for (const std::int64_t choice : planner.choices()) {
+/// The choices of a case that memory decides, planned one by one.
+class ChoicesWithinMemory {
+ public:
+  ChoicesWithinMemory(const Case& request, PlanUse use, SchedulePlanner& planner, const NodeRanks& here,
+                      const ShareHolders& together)
+      : request_(request), use_(use), planner_(planner), here_(here), together_(together), all_(planner.choices()) {}
+
+  /// Takes the first choice that fits.
+  std::shared_ptr<const PlannedCase> first() {
+    const auto found = first_fit(all_.size(), [this](std::size_t i) { return shortfall(i); });
+    if (!found) refuse(request_, planner_, of_rank_, of_node_, limit_bytes_);
+    return fitting_.at(*found);
+  }
+
+ private:
+  enum Limit : std::uint8_t { none, of_host, of_device, of_division };
+
+  Shortfall shortfall(std::size_t i) {
     std::shared_ptr<const SchedulePlan> schedule;
     try {
-      together.together([&] { schedule = planner.plan(choice); });
+      together_.together([&] { schedule = planner_.plan(all_[i]); });
     } catch (const InvalidRequest&) {
-      if (of_rank.words.empty() && of_node.words.empty()) throw;
-      break;  // the parts would have too few items for the strategy to divide
+      if (i == 0) throw;
+      return {of_division, 0};  // the parts would have too few items for the strategy to divide
     }
-    const std::shared_ptr<const PlannedCase> plan = planned(request, schedule);
+    const std::shared_ptr<const PlannedCase> plan = planned(request_, schedule);
     const PlannedPeak peak = planned_peak(*plan);
-    limit_bytes = peak.limit_bytes;
-    const HostVerdict host = judge_host_memory(*plan, peak, use, here, 0);
-    const std::string text = planner.choice_text(choice);
+    limit_bytes_ = peak.limit_bytes;
+    const HostVerdict host = judge_host_memory(*plan, peak, use_, here_, 0);
+    const std::string text = planner_.choice_text(all_[i]);
     if (!peak.fits()) {
-      of_rank.add(static_cast<double>(peak.bytes), fmt::format("{:.6f} GiB, with {}", gib(peak.bytes), text));
-    } else if (!host.reason.empty()) {
-      of_node.add(host.bytes, fmt::format("{}: {}", text, host.reason));
-    } else {
-      return planned(request, schedule,
-                     fmt::format("{}: planned peak {:.6f} GiB a rank", planner.chosen_text(choice), gib(peak.bytes)));
+      of_rank_.add(static_cast<double>(peak.bytes), fmt::format("{:.6f} GiB, with {}", gib(peak.bytes), text));
+      return {of_device, static_cast<double>(peak.bytes)};
     }
+    if (!host.reason.empty()) {
+      of_node_.add(host.bytes, fmt::format("{}: {}", text, host.reason));
+      return {of_host, host.bytes};
+    }
+    const std::string note = planner_.chosen_text(all_[i]);
+    fitting_[i] = planned(request_, schedule, fmt::format("{}: planned peak {:.6f} GiB a rank", note, gib(peak.bytes)));
+    return {none, 0};
   }
-  refuse(request, planner, of_rank, of_node, limit_bytes);
-}
+
+  const Case& request_;
+  PlanUse use_;
+  SchedulePlanner& planner_;
+  const NodeRanks& here_;
+  const ShareHolders& together_;
+  const std::vector<std::int64_t> all_;
+  Least of_rank_, of_node_;
+  std::uint64_t limit_bytes_ = 0;
+  std::map<std::size_t, std::shared_ptr<const PlannedCase>> fitting_;
+};
 
 }  // namespace
 
@@ -95,7 +122,7 @@ std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse u
     until = until_of(request, *planner);
   });
   if (planner->leaves_open())
-    plan = plan_within_memory(request, use, *planner, here, together);
+    plan = ChoicesWithinMemory(request, use, *planner, here, together).first();
   else
     together.together([&] { plan = planned(request, planner->plan(planner->choices().front())); });
   look_at_process_memory();

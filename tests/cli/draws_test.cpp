@@ -105,7 +105,25 @@ TEST_F(DrawsCommand, APlanCountsThemAtEachPlace) {
 }
 
 TEST_F(DrawsCommand, AMeasuringDeviceRefusesThem) {
-  expect_refusal(strobe({"run", "--workload", tiny, "--draws", "5"}), 2, {"draws", "--device sim"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--draws", "5"}), 2, {"--draws", "--device sim"});
+  expect_refusal(strobe({"run", "--workload", tiny, "--draws", "five"}), 2, {"--draws"});
+}
+
+TEST_F(DrawsCommand, PassOverTheMeasuredCasesOfASuite) {
+  const Json measured = {{"workload", "chess"}};
+  const Json predicted = {{"workload", "chess"}, {"device", "sim"}, {"cluster", "p5-h100"}};
+  write_text(folder_ / "both.json", Json{{"cases", {measured, predicted}}}.dump());
+  const Outcome ran = strobe({"run", "both.json", "--epochs", "2", "--draws", "5", "--out", "both"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.err.find("1 case is measured and without draws"), std::string::npos) << ran.err;
+  const Json both = rows("both");
+  EXPECT_FALSE(both[0].at("settings").contains("draws"));
+  EXPECT_TRUE(both[0].at("time_draws").is_null());
+  EXPECT_EQ(both[1].at("time_draws").at("epoch_seconds").size(), 5u);
+  expect_refusal(strobe({"run", "both.json", "--draws", "5", "--filter", "-sim"}), 2,
+                 {"--draws", "device cpu measures"});
+  write_text(folder_ / "wrong.json", R"({"cases": [{"workload": "chess", "draws": 5}]})");
+  expect_refusal(strobe({"run", "wrong.json"}), 2, {"/cases/0/draws", "--device sim"});
 }
 
 }  // namespace

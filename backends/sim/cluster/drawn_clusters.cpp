@@ -140,9 +140,9 @@ class DrawnCalibration final : public Calibration {
     return fitted_->fitted_ranks(collective, ranks);
   }
   int most_ranks() const override { return fitted_->most_ranks(); }
+  double factor(std::string_view name) const { return drawn_in({drawn_fits.low, drawn_fits.high}, seed_, name, draw_); }
 
  private:
-  double factor(std::string_view name) const { return drawn_in({drawn_fits.low, drawn_fits.high}, seed_, name, draw_); }
   std::shared_ptr<const Calibration> fitted_;
   std::uint64_t seed_;
   std::size_t draw_;
@@ -208,6 +208,11 @@ std::vector<std::shared_ptr<const Cluster>> drawn_clusters(const std::shared_ptr
 }
 
 std::string drawn_changes(const Cluster& drawn) { return fmt::format("{}", fmt::join(drawn.changes, ",")); }
+
+double factor_of_fits(const Cluster& cluster, std::string_view name) {
+  const auto* const drawn = dynamic_cast<const DrawnCalibration*>(cluster.calibration.get());
+  return drawn == nullptr ? 1 : drawn->factor(name);
+}
 
 std::string digest_of_draws(const std::vector<std::shared_ptr<const Cluster>>& draws) {
   std::string text;

@@ -18,6 +18,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "backends/drawn_clusters.hpp"
 
 namespace strobe::sim {
 namespace {
@@ -34,10 +37,18 @@ double memory_bytes(const GpuModel& gpu, const Work& work) {
   return work.bytes() + again * waste * (1 - caught);
 }
 
-double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision) {
+namespace {
+
+/// `bytes` are those of `memory_bytes`.
+double roofline(const GpuModel& gpu, double flops, double bytes, double rounds, ElementType precision) {
   const double peak = precision == ElementType::f64 ? gpu.flops_fp64_per_second : gpu.flops_fp32_per_second;
-  return std::max({gpu.launch_seconds, work.flops / peak, memory_bytes(gpu, work) / gpu.memory_bytes_per_second,
-                   work.rounds * gpu.round_seconds});
+  return std::max({gpu.launch_seconds, flops / peak, bytes / gpu.memory_bytes_per_second, rounds * gpu.round_seconds});
+}
+
+}  // namespace
+
+double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision) {
+  return roofline(gpu, work.flops, memory_bytes(gpu, work), work.rounds, precision);
 }
 
 double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,
@@ -47,6 +58,35 @@ double operation_seconds(const Cluster& cluster, std::string_view op, const Work
     if (fitted >= 0) return fitted;
   }
   return roofline_seconds(cluster.gpu, work, precision);
+}
+
+DrawnOperation::DrawnOperation(std::vector<std::shared_ptr<const Cluster>> clusters) : clusters_(std::move(clusters)) {}
+
+const std::vector<double>& DrawnOperation::factors(std::string_view op) {
+  const auto known = factors_.find(op);
+  if (known != factors_.end()) return known->second;
+  std::vector<double> all;
+  for (const auto& cluster : clusters_) all.push_back(factor_of_fits(*cluster, op));
+  return factors_.emplace(op, std::move(all)).first->second;
+}
+
+void DrawnOperation::set(std::string_view op, const Work& work, ElementType precision, double ranks) {
+  const Cluster& described = *clusters_.front();
+  fitted_ = -1;
+  if (described.calibration != nullptr) fitted_ = described.calibration->operation_seconds(op, work, precision, ranks);
+  if (fitted_ >= 0) {
+    own_factors_ = &factors(op);
+    return;
+  }
+  precision_ = precision;
+  flops_ = work.flops;
+  bytes_ = memory_bytes(described.gpu, work);
+  rounds_ = work.rounds;
+}
+
+double DrawnOperation::seconds(std::size_t cluster) const {
+  if (fitted_ >= 0) return (*own_factors_)[cluster] * fitted_;
+  return roofline(clusters_[cluster]->gpu, flops_, bytes_, rounds_, precision_);
 }
 
 }  // namespace strobe::sim

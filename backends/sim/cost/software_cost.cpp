@@ -63,11 +63,11 @@ double framework_seconds(const Cluster& cluster, std::string_view op, const Work
     const double entries = work.gather.accessed_bytes / work.gather.row_bytes;
     all += seconds_of(is_backward(op) ? software->coo_backward : software->coo, entries, cluster.gpu);
   }
+  if (!software->use(SoftwareTerm::recurrences)) return all;
   const auto recurrence = software->recurrences.find(op);
-  if (software->use(SoftwareTerm::recurrences) && recurrence != software->recurrences.end()) {
-    all = std::max(all, seconds_of(recurrence->second, work.bytes(), cluster.gpu));
-  }
-  return all;
+  return recurrence == software->recurrences.end()
+             ? all
+             : std::max(all, seconds_of(recurrence->second, work.bytes(), cluster.gpu));
 }
 
 double framework_host_seconds(const Cluster& cluster, const Work& work) {
