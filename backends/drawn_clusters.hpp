@@ -31,7 +31,8 @@ std::vector<std::shared_ptr<const Cluster>> drawn_clusters(const std::shared_ptr
 /// "gpu.launch_seconds=5.1e-06,...". It leaves out terms of software and fits.
 std::string drawn_changes(const Cluster& drawn);
 
-/// By what a draw multiplies the fitted times of this name; 1 in a cluster that is not drawn. Cost: a power.
+/// The factor by which a draw multiplies the fitted times of this name; 1 in a cluster that is not drawn. Cost: a
+/// power.
 double factor_of_fits(const Cluster& cluster, std::string_view name);
 
 /// 16 hexadecimal digits: equal for equal lists of drawn constants.

@@ -65,8 +65,8 @@ DrawnOperation::DrawnOperation(std::vector<std::shared_ptr<const Cluster>> clust
 const std::vector<double>& DrawnOperation::factors(std::string_view op) {
   const auto known = factors_.find(op);
   if (known != factors_.end()) return known->second;
-  std::vector<double> all;
-  for (const auto& cluster : clusters_) all.push_back(factor_of_fits(*cluster, op));
+  std::vector<double> all{1};
+  for (std::size_t draw = 1; draw < clusters_.size(); ++draw) all.push_back(factor_of_fits(*clusters_[draw], op));
   return factors_.emplace(op, std::move(all)).first->second;
 }
 

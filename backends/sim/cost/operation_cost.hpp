@@ -17,7 +17,7 @@ double operation_seconds(const Cluster& cluster, std::string_view op, const Work
                          double ranks = 1);
 
 /// `operation_seconds` in a cluster and in draws of it (drawn_clusters.hpp), which differ from it in constants alone.
-/// What they have in common is computed once for each operation.
+/// Terms that they have in common are computed once for each operation.
 class DrawnOperation {
  public:
   /// The first one is the described cluster.

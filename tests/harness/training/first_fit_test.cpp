@@ -29,7 +29,7 @@ std::optional<std::size_t> found_in(const std::vector<Shortfall>& all, std::size
   return found;
 }
 
-/// Falls to a random place and grows from there on. Whatever lies below a random line fits.
+/// Falls to a random place and grows from there on. Choices below a random line fit.
 std::vector<Shortfall> with_one_valley(const RandomStream& random) {
   const std::size_t choices = 1 + random.below(0, 90), valley = random.below(1, choices);
   std::vector<double> bytes(choices);
