@@ -140,7 +140,7 @@ TEST_F(List, WorkloadsSayWhereTheyComeFromAndHowLargeTheyAre) {
   EXPECT_GE(kinds_seen["data set to fetch"], 30);
   EXPECT_EQ(kinds_seen["parameters to fetch"], 1);
   EXPECT_GE(kinds_seen["generator"], 1);
-  EXPECT_EQ(kinds_seen["generator of events"], 1);
+  EXPECT_EQ(kinds_seen["generator of events"], 2);
   const Outcome text = strobe({"list", "workloads"});
   for (const char* words : {"size: 2,601,977 vertices, 63,497,050 events", "terms: CC BY-SA 2.0 DE",
                             "data set to fetch", "Every data set and file:"})

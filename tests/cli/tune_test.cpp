@@ -220,17 +220,17 @@ TEST_F(Tunes, FamiliesOfModelsCompareOverTheirSeeds) {
   words.erase(std::find(words.begin(), words.end(), "--model"), std::find(words.begin(), words.end(), "--warmup"));
   words.insert(words.end(), {"--vary", "model=t-gcn,cd-gcn"});
   ASSERT_EQ(strobe(words).status, 0);
-  EXPECT_EQ(rows_in("t")[0].at("tuning").at("metric"), "validation_auc") << "accuracy says little about pairs";
+  EXPECT_EQ(rows_in("t")[0].at("tuning").at("metric"), "validation_mrr") << "accuracy says little about pairs";
   const Outcome outcome = strobe({"compare", "t", "--by", "model", "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const Json question = Json::parse(outcome.out).at("questions").at(0);
-  EXPECT_EQ(question.at("metric"), "auc");
+  EXPECT_EQ(question.at("metric"), "mrr");
   ASSERT_EQ(question.at("contenders").size(), 2u);
   for (const Json& one : question.at("contenders")) {
     EXPECT_EQ(one.at("case_ids").size(), 3u);
     double sum = 0;
     for (const Json& row : rows_in("t"))
-      if (row.at("model").at("name") == one.at("value")) sum += row.at("metrics").at("auc").back().get<double>();
+      if (row.at("model").at("name") == one.at("value")) sum += row.at("metrics").at("mrr").back().get<double>();
     EXPECT_NEAR(one.at("metric").at("value").get<double>(), sum / 3, 1e-12);
     EXPECT_NE(one.at("note").get<std::string>().find("tuned: model.hidden="), std::string::npos);
   }

@@ -25,7 +25,7 @@ std::vector<std::string> words_of_share(const std::string& out, const std::vecto
                                     "--task",
                                     "link-prediction:split=60/20/20",
                                     "--until",
-                                    "auc=40%,best=1",
+                                    "auc=5%,best=1",
                                     "--optimizer",
                                     "adam:rate=0.1",
                                     "--epochs",
@@ -65,8 +65,8 @@ TEST_F(UntilTogether, ProcessesResolveAShareAsThreadsDo) {
   ASSERT_EQ(processes.status, 0) << processes.err;
   expect_same_target(rows("threads")[0], rows("mpi")[0]);
   std::vector<std::string> unknown = words_of_share("x", {"--comm", "mpi"});
-  unknown[6] = "auc=40%";
-  expect_refusal(mpirun("2", unknown), 2, {"--until", "auc=40%,best=X"});
+  unknown[6] = "auc=5%";
+  expect_refusal(mpirun("2", unknown), 2, {"--until", "auc=5%,best=X"});
 }
 
 TEST_F(Until, AShareIsTheSameInVirtualTimeAndInAPlan) {
@@ -85,25 +85,25 @@ TEST_F(Until, AShareIsTheSameInVirtualTimeAndInAPlan) {
                    "--gpus",  "2",          "--precision", "fp64",          "--json"});
   };
   const std::string value = here.at("until_value").dump();
-  const Outcome share = plan("auc=40%,best=1"), plain = plan("auc=" + value);
+  const Outcome share = plan("auc=5%,best=1"), plain = plan("auc=" + value);
   ASSERT_EQ(share.status, 0) << share.err;
   ASSERT_EQ(plain.status, 0) << plain.err;
   EXPECT_EQ(updates_in(share.out), updates_in(plain.out));
   ASSERT_FALSE(updates_in(share.out).empty()) << share.out;
   EXPECT_EQ(updates_in(share.out)[0], here.at("until_iterations"));
-  expect_refusal(plan("auc=40%"), 2, {"--until", "auc=40%,best=X"});
+  expect_refusal(plan("auc=5%"), 2, {"--until", "auc=5%,best=X"});
 }
 
 TEST_F(Until, ValuesWithCommasAreQuotedUnderVary) {
-  std::vector<std::string> words = words_of_share("varied", {"--vary", "until=auc=40%,best=1"});
+  std::vector<std::string> words = words_of_share("varied", {"--vary", "until=auc=5%,best=1"});
   words.erase(words.begin() + 5, words.begin() + 7);
   expect_refusal(strobe(words), 2, {"--vary until", "'best=1'", "double quotes"});
-  words.back() = "until=\"auc=40%,best=1\",auc=0.01";
+  words.back() = "until=\"auc=5%,best=1\",auc=0.01";
   const Outcome outcome = strobe(words);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const Json both = rows("varied");
   ASSERT_EQ(both.size(), 2u);
-  EXPECT_EQ(both[0].at("settings").at("until"), "auc=40%,best=1");
+  EXPECT_EQ(both[0].at("settings").at("until"), "auc=5%,best=1");
   EXPECT_EQ(both[1].at("until_value"), 0.01);
 }
 

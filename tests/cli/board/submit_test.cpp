@@ -110,12 +110,6 @@ TEST_F(Submit, RowsWithoutSamplesOrAQualityAreRefused) {
   expect_refused("end", {"until=converged:patience=1", "no quality on validation samples"});
 }
 
-/// A share of what can be learnt is a target as a value is.
-TEST_F(Submit, ASharedTargetIsAnEntry) {
-  run_open("a", {"--optimizer", "adam:rate=0.1"}, {"auc=1%,best=1", "40"});
-  EXPECT_FALSE(submit("a").empty());
-}
-
 TEST_F(Submit, RevisionMachineAndPlugInsMustBeKnown) {
   run_open("a");
   state_source("a", {{"git_sha", "0123"}, {"dirty", true}});
@@ -148,14 +142,6 @@ TEST_F(Submit, RowsMustHaveEndedAtTheirTarget) {
   ASSERT_EQ(ended.status, 0) << ended.err;
   state_source("none", {{"git_sha", "0123"}, {"dirty", false}});
   expect_refused("none", {"has no target", "--until"});
-}
-
-TEST_F(Submit, AShareIsReachedByTheValueThatItMeans) {
-  run_open("share", {}, {"auc=1%,best=1", "30"});
-  EXPECT_FALSE(submit("share").empty());
-  fs::remove_all(folder_ / "entries");
-  change_rows("share", [](Json& row) { row["until_value"] = 0.9999; });
-  expect_refused("share", {"has no value that reaches auc=1%,best=1"});
 }
 
 TEST_F(Submit, AnInterruptedRunIsRefused) {

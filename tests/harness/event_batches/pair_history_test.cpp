@@ -190,7 +190,8 @@ Json drawn_task(std::uint64_t number, bool of_events) {
                {"history", one_of({"batch", "event"})},
                {"ties", one_of({"average", "pessimistic"})},
                {"negatives", one_of({"auto", "any"})}});
-  if (of_events) task["kept_out"] = one_of({0.0, 0.0, 0.2});
+  // New links of vertices that are kept out are too few in a small graph.
+  if (of_events && task["links"] == "all") task["kept_out"] = one_of({0.0, 0.0, 0.2});
   return task;
 }
 

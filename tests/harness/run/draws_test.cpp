@@ -79,7 +79,7 @@ TEST(DrawnTimes, OfSnapshotsAreThoseOfFiles) {
   expect_the_times_of_files(graph_case("sequential", 1, "p4d-a100"));
   expect_the_times_of_files(graph_case("snapshot", 4, "p3dn-v100", {{"nb", "2"}, {"overlap", 2}}));
   expect_the_times_of_files(graph_case("vertex", 16, "p5-h100", {{"model", "tm-gcn"}, {"inputs", "resident"}}));
-  expect_the_times_of_files(graph_case("pss", 16, "aimos-v100", {{"model", "evolve-gcn-o"}}));
+  expect_the_times_of_files(graph_case("pss", 8, "aimos-v100", {{"model", "evolve-gcn-o"}}));
   expect_the_times_of_files(graph_case("chunk", 8, "g4dn-t4", {{"model", "dcrnn"}}));
 }
 
