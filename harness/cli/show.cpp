@@ -84,7 +84,7 @@ CommandAction define_show(CommandOptions& options) {
   options.text("--over", request->over,
                "keys whose values share a line, with mean and spread (default: seed, where it varies)", "KEYS");
   options.toggle("--interval", request->interval,
-                 "show half the 95 % interval of each mean (Student's t) beside it, not the standard deviation");
+                 "show half the 95 % interval of each mean (Student's t) in place of the standard deviation");
   options.text("--columns", request->columns,
                "what to show: keys of a case (model.hidden) and quantities (epoch, loss, auc, memory, ...); a wrong "
                "name lists them all",
