@@ -294,11 +294,9 @@ void take_failure(CaseResult& result) {
 /// reason.
 std::shared_ptr<const PlannedCase> profiled(std::shared_ptr<const PlannedCase> plan, const LaunchRequest& launch,
                                             const CheckMeasured& check, CaseResult& result) {
+  std::shared_ptr<const PlannedCase> measured;
   try {
-    std::shared_ptr<const PlannedCase> measured = with_measured_fusion(plan, launch);
-    if (measured == plan || !check) return measured;
-    plan.reset();  // the check counts what the measured plan holds
-    return check(measured);
+    measured = with_measured_fusion(plan, launch);
   } catch (const Interrupted& stop) {
     result = empty_result(*plan, launch);
     result.status = "interrupted";
@@ -310,6 +308,9 @@ std::shared_ptr<const PlannedCase> profiled(std::shared_ptr<const PlannedCase> p
     result.reason = "in the epoch of fusion_memory=measured, which walks chunks one by one: " + result.reason;
     return nullptr;
   }
+  if (measured == plan || !check) return measured;
+  plan.reset();  // the check counts what the measured plan holds
+  return check(measured);
 }
 
 /// Training that another program carries out.
