@@ -175,20 +175,19 @@ INSTANTIATE_TEST_SUITE_P(
                            2, {"--dump-embeddings"})),
     name_of_limited);
 
-INSTANTIATE_TEST_SUITE_P(
-    Processes, HostLimit,
-    testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
-                    LimitedCase{"vertex:partitioner=hash", "local", 2},
-                    LimitedCase{"vertex:partitioner=hash", "local", 4}, LimitedCase{"snapshot", "local", 2},
-                    LimitedCase{"snapshot", "local", 4},
-                    LimitedCase{"chunk:fusion=both,fusion_gib=0.05,fusion_memory=measured", "local", 2},
-                    LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
-                    LimitedCase{"vertex:partitioner=hash", "mpi", 2}, LimitedCase{"snapshot", "mpi", 2},
-                    LimitedCase{"chunk", "mpi", 2}, LimitedCase{"hybrid_batch", "local", 1},
-                    LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
-                    LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
-                    LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
-    name_of_limited);
+INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
+                         testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
+                                         LimitedCase{"vertex:partitioner=hash", "local", 2},
+                                         LimitedCase{"vertex:partitioner=hash", "local", 4},
+                                         LimitedCase{"snapshot", "local", 2}, LimitedCase{"snapshot", "local", 4},
+                                         LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
+                                         LimitedCase{"vertex:partitioner=hash", "mpi", 2},
+                                         LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2},
+                                         LimitedCase{"hybrid_batch", "local", 1},
+                                         LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
+                                         LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
+                                         LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
+                         name_of_limited);
 
 class LimitedDryRun : public MpiProgram {
  protected:
