@@ -68,11 +68,13 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
     else
       divergence.leave_out(outputs.weights);
   }
+  const OutputContent none;
   for (const OutputFile& file : plan.schedule->outputs()) {
     const auto asked = outputs.files.find(file.name);
     if (asked == outputs.files.end() || asked->second.empty()) continue;
     const auto content = rank.outputs.find(file.name);
-    file.write(asked->second, content == rank.outputs.end() ? OutputContent() : content->second);
+    // A reference: a copy would take memory that a limit of host memory does not plan.
+    file.write(asked->second, content == rank.outputs.end() ? none : content->second);
   }
 }
 

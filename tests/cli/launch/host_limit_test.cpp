@@ -27,9 +27,10 @@ LimitedCase events_under_limit(const std::string& model, const std::string& stra
 
 /// Few vertices and long histories, so that what goes into files takes most of the memory.
 LimitedCase files_under_limit(const std::string& model, const std::string& events, const std::string& precision,
-                              const std::vector<std::string>& files) {
-  return {"sequential:batch=600",      "local", 1,        1, "bursty_events:vertices=5000,events=" + events, model,
-          "future-links:candidates=9", files,   precision};
+                              const std::vector<std::string>& files, int candidates = 9) {
+  const std::string workload = "bursty_events:vertices=5000,events=" + events,
+                    task = "future-links:candidates=" + std::to_string(candidates);
+  return {"sequential:batch=600", "local", 1, 1, workload, model, task, files, precision};
 }
 
 std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
@@ -167,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
                            "future-links:candidates=9", 2),
         files_under_limit("jodie:memory=32,time=16", "40000", "fp64", {"--dump-embeddings"}),
         files_under_limit("tgn-attn:memory=32,time=16,neighbours=5", "120000", "fp64", {"--dump-embeddings"}),
-        files_under_limit("jodie:memory=8,time=8", "300000", "fp32", {"--dump-scores"}),
+        files_under_limit("jodie:memory=8,time=8", "60000", "fp32", {"--dump-scores"}, 99),
         events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=19", 1,
                            {"--dump-embeddings", "--dump-memory"}),
         events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=99", 1,
@@ -179,20 +180,19 @@ INSTANTIATE_TEST_SUITE_P(
                            2, {"--dump-embeddings"})),
     name_of_limited);
 
-INSTANTIATE_TEST_SUITE_P(
-    Processes, HostLimit,
-    testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
-                    LimitedCase{"vertex:partitioner=hash", "local", 2},
-                    LimitedCase{"vertex:partitioner=hash", "local", 4}, LimitedCase{"snapshot", "local", 2},
-                    LimitedCase{"snapshot", "local", 4},
-                    LimitedCase{"chunk:fusion=both,fusion_gib=0.05,fusion_memory=measured", "local", 2},
-                    LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
-                    LimitedCase{"vertex:partitioner=hash", "mpi", 2}, LimitedCase{"snapshot", "mpi", 2},
-                    LimitedCase{"chunk", "mpi", 2}, LimitedCase{"hybrid_batch", "local", 1},
-                    LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
-                    LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
-                    LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
-    name_of_limited);
+INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
+                         testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
+                                         LimitedCase{"vertex:partitioner=hash", "local", 2},
+                                         LimitedCase{"vertex:partitioner=hash", "local", 4},
+                                         LimitedCase{"snapshot", "local", 2}, LimitedCase{"snapshot", "local", 4},
+                                         LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
+                                         LimitedCase{"vertex:partitioner=hash", "mpi", 2},
+                                         LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2},
+                                         LimitedCase{"hybrid_batch", "local", 1},
+                                         LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
+                                         LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
+                                         LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
+                         name_of_limited);
 
 class LimitedDryRun : public MpiProgram {
  protected:
