@@ -93,7 +93,8 @@ TEST_F(DrawsCommand, APlanCountsThemAtEachPlace) {
                                   "snapshot,vertex:partitioner=hash", "--draws", "20", "--json"});
   ASSERT_EQ(planned.status, 0) << planned.err;
   bool counted = false;
-  for (const Json& question : Json::parse(planned.out).at("answers").at("questions")) {
+  const Json json = Json::parse(planned.out);
+  for (const Json& question : json.at("answers").at("questions")) {
     if (question.at("contenders").size() < 2) continue;
     counted = true;
     EXPECT_EQ(question.at("draws"), 20);

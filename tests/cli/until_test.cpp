@@ -54,7 +54,8 @@ void expect_same_target(const Json& a, const Json& b) {
 /// Updates until the metric, by point of a plan.
 std::vector<Json> updates_in(const std::string& plan) {
   std::vector<Json> updates;
-  for (const Json& point : Json::parse(plan).at("points"))
+  const Json json = Json::parse(plan);
+  for (const Json& point : json.at("points"))
     if (!point.at("metric_updates").is_null()) updates.push_back(point.at("metric_updates"));
   return updates;
 }
