@@ -35,8 +35,9 @@ void forget_process_memory() { most_seen = 0; }
 void spare_process_memory(bool on) {
   if (spares.exchange(on) != on) {
     // malloc maps larger arrays one by one. When off, these are the bounds that malloc itself reaches in time.
-    mallopt(M_MMAP_THRESHOLD, on ? 128 << 10 : 32 << 20);
+    mallopt(M_MMAP_THRESHOLD, on ? 32 << 10 : 32 << 20);
     mallopt(M_TRIM_THRESHOLD, on ? 128 << 10 : 64 << 20);
+    mallopt(M_ARENA_MAX, on ? 1 : 0);  // else what a thread has freed stays resident in an arena of its own
   }
   if (on) malloc_trim(0);  // each time: what planning freed amid its heap would stay resident while the case trains
 }

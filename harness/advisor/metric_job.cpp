@@ -34,7 +34,14 @@ MetricJob::MetricJob(const std::string& until, std::int64_t epochs) : until_(unt
 MetricReach MetricJob::train(const Json& request, const DataCache& cache) const {
   Json with_values = request;
   with_values.update({{"numerics", host_device}, {"until", until_}, {"epochs", epochs_}, {"warmup", 0}});
-  const CaseResult result = run_case(case_from_json(with_values, ""), nullptr, {}, cache);
+  const CaseResult result = [&] {
+    try {
+      return run_case(case_from_json(with_values, ""), nullptr, {}, cache);
+    } catch (const InvalidRequest& error) {
+      if (error.where() != "/until") throw;
+      throw InvalidRequest("--until", error.message());
+    }
+  }();
   MetricReach reach;
   if (result.status != "ok") {
     reach.refusal = result.reason;

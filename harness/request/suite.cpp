@@ -197,23 +197,26 @@ void check_unique_paths(const std::vector<Setting>& settings) {
   }
 }
 
-/// Names come first, because they decide which parameters exist. Presets follow, so that single parameters win.
+/// Names come first, because they decide which parameters exist. Presets follow, so that single parameters win. Draws
+/// come last, because a measuring device passes over them.
 int turn_of(const Setting& setting) {
   const std::string& path = setting.path;
+  if (setting.origin == draws_flag) return 3;
   if (find_case_slot(path) != nullptr || path.ends_with(".name") || path == "cluster") return 0;
   return path.ends_with(std::string(".") + preset_key) ? 1 : 2;
 }
 
-/// Whether a flag is about predicted cases only, and this one is measured. Such a flag passes over it.
+/// Whether a flag is about predicted cases only, and this one is measured. Such a flag passes over it, unless its value
+/// is no number: every case refuses that.
 bool passes_over(const CaseTree& tree, const Setting& setting) {
-  if (setting.origin != draws_flag) return false;
+  if (setting.origin != draws_flag || setting.text.find_first_not_of("0123456789") != std::string::npos) return false;
   const Json device = tree.json.value("device", Json(Case().device));
   const DeviceRegistry& known = DeviceRegistry::instance();
   return device.is_string() && known.contains(device) && !known.find(device).value.needs_cluster();
 }
 
 void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
-  for (const int turn : {0, 1, 2}) {
+  for (const int turn : {0, 1, 2, 3}) {
     for (const Setting& setting : settings) {
       if (turn_of(setting) == turn && !passes_over(tree, setting))
         set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);

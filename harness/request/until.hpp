@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/metric_names.hpp"
 #include "harness/request/case.hpp"
 #include "models/tasks/reference_levels.hpp"
 

@@ -32,7 +32,7 @@ double sum_of(const PerMemoryPart<std::uint64_t>& parts) {
 }
 
 /// A process takes this as soon as it trains, for graphs of every size: stacks, operations, tables of libraries.
-constexpr double started_bytes = 3 << 20;
+constexpr double started_bytes = 1 << 20;
 
 /// Mean of the node's ranks of what `bytes_of` takes from the parts of a rank's planned peak.
 template <class BytesOf>

@@ -1,9 +1,9 @@
 #include "models/tasks/reference_levels.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
+
+#include "core/metric_names.hpp"
 
 namespace strobe {
 namespace {
@@ -19,12 +19,6 @@ bool take_prefix(std::string& name, const std::string& prefix) {
 }
 
 }  // namespace
-
-bool smaller_is_better(const std::string& metric) {
-  const std::string last = metric.substr(metric.rfind('_') + 1);  // "last_value_rmse" ends in its error, rmse
-  constexpr std::array errors = {"loss", "rmse", "mae", "mse", "mape", "error"};
-  return std::find(errors.begin(), errors.end(), last) != errors.end();
-}
 
 void add_best_rule(const std::string& metric, const std::map<std::string, double>& values, ReferenceLevels& levels) {
   std::string base = metric;

@@ -15,9 +15,6 @@ struct ReferenceLevels {
   std::map<std::string, std::string> rule;      // the rule of `best_rule`, such as `recency`
 };
 
-/// Whether smaller values of a metric are better: true for losses and errors (loss, rmse, mae, ...), false for others.
-bool smaller_is_better(const std::string& metric);
-
 /// Adds the best rule of `metric`. Its rules in `values` are named RULE_METRIC, and inductive_RULE_M for inductive_M,
 /// each after the prefix `validation_` that `metric` may have. Values that are no number do not count.
 void add_best_rule(const std::string& metric, const std::map<std::string, double>& values, ReferenceLevels& levels);

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "models/tasks/reference_levels.hpp"
-#include "models/tasks/usual_metric.hpp"
+#include "core/metric_names.hpp"
 #include "results/row/row_groups.hpp"
 
 namespace strobe {

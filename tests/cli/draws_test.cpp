@@ -110,6 +110,13 @@ TEST_F(DrawsCommand, AMeasuringDeviceRefusesThem) {
   expect_refusal(strobe({"run", "--workload", tiny, "--draws", "five"}), 2, {"--draws"});
 }
 
+TEST_F(DrawsCommand, ADeviceThatFollowsInASetTakesThem) {
+  const Outcome ran = strobe({"run", "--workload", tiny, "--draws", "5", "--set", "device=sim", "--set",
+                              "cluster=p5-h100", "--epochs", "2", "--out", "set"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(rows("set")[0].at("time_draws").at("epoch_seconds").size(), 5u);
+}
+
 TEST_F(DrawsCommand, PassOverTheMeasuredCasesOfASuite) {
   const Json measured = {{"workload", "chess"}};
   const Json predicted = {{"workload", "chess"}, {"device", "sim"}, {"cluster", "p5-h100"}};

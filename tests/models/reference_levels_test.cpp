@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "core/metric_names.hpp"
 namespace strobe {
 namespace {
 

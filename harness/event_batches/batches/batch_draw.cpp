@@ -181,6 +181,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
 void BatchDrawer::find_pair_codes(BatchDraw& drawn) const {
   const EventTaskData& task = *data_.task;
   if (!request_.scores || task.pair_history == 0) return;
+  for (auto& codes : drawn.pair_codes) codes.reserve(static_cast<std::size_t>(request_.count * drawn.candidates));
   for (std::int64_t i = 0; i < request_.count; ++i) {
     const EdgeId before = task.history_to_event ? data_.strictly_before(request_.first + i) : request_.batch_first;
     const std::span<const VertexId> candidates(asked_.vertex.data() + request_.count + i * drawn.candidates,

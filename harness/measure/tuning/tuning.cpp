@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "core/metric_names.hpp"
 #include "harness/request/until.hpp"
-#include "models/tasks/usual_metric.hpp"
 
 namespace strobe {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <unordered_map>
 
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_attention.hpp"
@@ -21,24 +20,36 @@ std::int32_t place_code(std::int32_t rank) {
                                    last_of_code.begin());
 }
 
-/// Places of other vertices among those that a vertex hit, and among those that hit it; 0 = nowhere.
+/// The places of another vertex among those that a vertex hit, and among those that hit it; 0 = nowhere.
 struct PairPlaces {
+  VertexId other = 0;
   std::int32_t hit = 0, hit_by = 0;
 };
 
-std::unordered_map<VertexId, PairPlaces> places_around(const EventGraph& events, VertexId vertex,
-                                                       std::span<const TimedNeighbour> recent) {
-  std::unordered_map<VertexId, PairPlaces> places;
+PairPlaces* find_places(std::vector<PairPlaces>& places, VertexId other) {
+  const auto found = std::lower_bound(places.begin(), places.end(), other,
+                                      [](const PairPlaces& one, VertexId vertex) { return one.other < vertex; });
+  return found == places.end() || found->other != other ? nullptr : &*found;
+}
+
+/// The places of all vertices around `vertex`, by their numbers. `places` keeps its memory between calls.
+void find_around(const EventGraph& events, VertexId vertex, std::span<const TimedNeighbour> recent,
+                 std::vector<PairPlaces>& places) {
+  const auto less = [](const PairPlaces& a, const PairPlaces& b) { return a.other < b.other; };
+  const auto same = [](const PairPlaces& a, const PairPlaces& b) { return a.other == b.other; };
+  places.clear();
+  for (const TimedNeighbour& entry : recent) places.push_back({entry.vertex});
+  std::sort(places.begin(), places.end(), less);
+  places.erase(std::unique(places.begin(), places.end(), same), places.end());
   std::int32_t hit = 0, hit_by = 0;
   for (auto entry = recent.rbegin(); entry != recent.rend(); ++entry) {
-    PairPlaces& other = places[entry->vertex];
+    PairPlaces& other = *find_places(places, entry->vertex);
     if (events.source[entry->event] == vertex) {
       if (other.hit == 0) other.hit = ++hit;
     } else if (other.hit_by == 0) {
       other.hit_by = ++hit_by;
     }
   }
-  return places;
 }
 
 /// Code 1 of a vertex with these recent events.
@@ -55,12 +66,13 @@ std::int32_t hit_age(const EventGraph& events, VertexId vertex, EdgeId before, s
 
 std::vector<PairCodes> pair_codes(const EventGraph& events, const TimeCsr& adjacency, VertexId source, EdgeId before,
                                   std::int64_t last, std::span<const VertexId> candidates) {
-  const auto places = places_around(events, source, most_recent(adjacency, source, before, last));
+  static thread_local std::vector<PairPlaces> places;  // not made anew for each of many events
+  find_around(events, source, most_recent(adjacency, source, before, last), places);
   std::vector<PairCodes> codes;
   codes.reserve(candidates.size());
   for (const VertexId candidate : candidates) {
-    const auto found = places.find(candidate);
-    const PairPlaces place = found == places.end() ? PairPlaces{} : found->second;
+    const PairPlaces* const found = find_places(places, candidate);
+    const PairPlaces place = found == nullptr ? PairPlaces{} : *found;
     codes.push_back({recency_places * place_code(place.hit) + place_code(place.hit_by),
                      hit_age(events, candidate, before, most_recent(adjacency, candidate, before, last))});
   }

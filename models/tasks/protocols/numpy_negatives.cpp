@@ -62,8 +62,8 @@ class NumpyNegatives final : public GivenCandidates {
   std::vector<VertexId> of(EdgeId event) const override { return drawn_[static_cast<std::size_t>(event - first_)]; }
   std::int64_t most() const override { return most_; }
   std::uint64_t own_bytes() const override {
-    std::uint64_t bytes = drawn_.size() * sizeof drawn_[0];
-    for (const std::vector<VertexId>& own : drawn_) bytes += own.size() * sizeof own[0];
+    std::uint64_t bytes = drawn_.size() * sizeof(std::vector<VertexId>);
+    for (const std::vector<VertexId>& own : drawn_) bytes += own.size() * sizeof(VertexId);
     return bytes;
   }
 

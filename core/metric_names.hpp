@@ -1,4 +1,4 @@
-// The metric by which models of a task are usually compared.
+// What names of metrics say: which is usually compared, and which way is better.
 #pragma once
 
 #include <string>
@@ -9,5 +9,8 @@ namespace strobe {
 /// Among `names` (without prefixes): mrr, else auc, accuracy, f1_micro, rmse, else the first; "" without names. Ranking
 /// and the area under the curve come first because accuracy says little about pairs and rare labels.
 std::string usual_metric(const std::vector<std::string>& names);
+
+/// Whether smaller values of a metric are better: true for losses and errors (loss, rmse, mae, ...), false for others.
+bool smaller_is_better(const std::string& metric);
 
 }  // namespace strobe
