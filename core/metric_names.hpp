@@ -1,4 +1,4 @@
-// What names of metrics say: which is usually compared, and which way is better.
+// Names of metrics: the usual one of a task, and whether smaller values are better.
 #pragma once
 
 #include <string>

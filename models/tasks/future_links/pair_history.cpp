@@ -66,7 +66,7 @@ std::int32_t hit_age(const EventGraph& events, VertexId vertex, EdgeId before, s
 
 std::vector<PairCodes> pair_codes(const EventGraph& events, const TimeCsr& adjacency, VertexId source, EdgeId before,
                                   std::int64_t last, std::span<const VertexId> candidates) {
-  static thread_local std::vector<PairPlaces> places;  // not made anew for each of many events
+  static thread_local std::vector<PairPlaces> places;  // keeps its memory between events
   find_around(events, source, most_recent(adjacency, source, before, last), places);
   std::vector<PairCodes> codes;
   codes.reserve(candidates.size());
