@@ -1,5 +1,7 @@
 #include "results/row/shared_notes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace strobe {
@@ -9,6 +11,11 @@ std::vector<std::string> notes_of_row(const Row& row) {
   std::vector<std::string> notes;
   if (row.status != "ok") notes.push_back(row.reason.empty() ? row.status : row.status + ": " + row.reason);
   if (row.time_source == "virtual" && row.epoch_seconds) notes.emplace_back("predicted");
+  if (row.until && !row.until->reached) {
+    const auto goal = row.settings.find("until");
+    notes.push_back(fmt::format("{} was not reached; `until` is the time of all updates",
+                                goal == row.settings.end() ? "the goal" : goal->get<std::string>()));
+  }
   notes.insert(notes.end(), row.notes.begin(), row.notes.end());
   return notes;
 }

@@ -67,6 +67,17 @@ TEST(SummaryTable, ShowsTimesBytesStatusAndNotes) {
   EXPECT_EQ(all[7], "3: out_of_memory: rank 0 is out of memory");
 }
 
+TEST(SummaryTable, SaysWhichRowsMissedTheirGoal) {
+  CaseResult reached = make_result(), missed = make_result();
+  reached.until = {true, 4, 0.5}, missed.until = {false, 9, 1.5};
+  Json json = case_json();
+  json["until"] = "auc=0.9";
+  const std::vector<Row> rows{summarise(json, "a", reached), summarise(json, "b", missed)};
+  const std::string text = rows_table(rows);
+  EXPECT_NE(text.find("1: auc=0.9 was not reached; `until` is the time of all updates\n"), std::string::npos) << text;
+  EXPECT_EQ(rows_table({rows[0]}).find("not reached"), std::string::npos);
+}
+
 TEST(CsvForPeople, GuardsTextThatASpreadsheetWouldRun) {
   for (const std::string text : {"=1+1", "+1.csv", "-2+3", "@SUM(1).csv", "\tx", "'=1", "=cmd|' -C calc'!A1.csv"}) {
     const std::string cell = csv_for_people(text);
