@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -31,7 +32,7 @@ MetricJob::MetricJob(const std::string& until, std::int64_t epochs) : until_(unt
           until, rule.converged ? "convergence" : "a loss"));
 }
 
-MetricReach MetricJob::train(const Json& request, const DataCache& cache) const {
+MetricReach MetricJob::train(const Json& request, const DataCache& cache) {
   Json with_values = request;
   with_values.update({{"numerics", host_device}, {"until", until_}, {"epochs", epochs_}, {"warmup", 0}});
   const CaseResult result = [&] {
@@ -52,7 +53,21 @@ MetricReach MetricJob::train(const Json& request, const DataCache& cache) const 
   reach.reached = result.until->reached;
   reach.updates = result.until->iterations;
   reach.seconds = result.until->seconds;
+  if (const auto target = result.facts.values.find("until_value"); target != result.facts.values.end())
+    reach.target = target->second.get<double>();
+  check_target(reach, request.at("model").at("name").get<std::string>());
   return reach;
+}
+
+void MetricJob::check_target(const MetricReach& reach, const std::string& model) {
+  if (!reach.target) return;
+  if (!first_seen_) first_seen_.emplace(model, *reach.target);
+  const auto& [first, value] = *first_seen_;
+  if (std::abs(*reach.target - value) <= 1e-9 * std::abs(value)) return;
+  throw InvalidRequest("--until",
+                       fmt::format("'{}' is {:.6g} for {} and {:.6g} for {}, whose best rules differ, so times until "
+                                   "then do not compare; give the value",
+                                   until_, value, first, *reach.target, model));
 }
 
 MetricReach MetricJob::reach(const PlannedCase& plan, const Case& c, const DataCache& cache) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
@@ -19,7 +20,8 @@ struct MetricReach {
   std::int64_t epochs = 0, updates = 0;
   /// Virtual seconds of these epochs. Nothing when the curve was trained elsewhere; then multiply an epoch's time.
   std::optional<double> seconds;
-  std::string refusal;  // why there is no curve; "" when there is one
+  std::optional<double> target;  // the metric's value at which training ends
+  std::string refusal;           // why there is no curve; "" when there is one
 };
 
 /// Trains with values until the rule holds. Exact full-batch training has the same curve on any number of ranks (law
@@ -33,16 +35,20 @@ class MetricJob {
 
   const std::string& until() const { return until_; }
 
-  /// Trains `c`, whose plan is `plan`, until the metric has its value. Throws the exceptions of the case's training.
+  /// Trains `c`, whose plan is `plan`, until the metric has its value. Throws the exceptions of the case's training,
+  /// and InvalidRequest("--until", ...) where a share is another value than for an earlier model, since times then do
+  /// not compare.
   MetricReach reach(const PlannedCase& plan, const Case& c, const DataCache& cache);
 
  private:
-  MetricReach train(const Json& request, const DataCache& cache) const;
+  MetricReach train(const Json& request, const DataCache& cache);
+  void check_target(const MetricReach& reach, const std::string& model);
 
   std::string until_;
   std::int64_t epochs_;
   std::mutex mutex_;
-  std::map<std::string, MetricReach> curves_;  // by the case for one rank
+  std::map<std::string, MetricReach> curves_;                 // by the case for one rank
+  std::optional<std::pair<std::string, double>> first_seen_;  // the first model that was trained, and its target
 };
 
 }  // namespace strobe

@@ -95,6 +95,16 @@ TEST_F(Until, AShareIsTheSameInVirtualTimeAndInAPlan) {
   expect_refusal(plan("auc=5%"), 2, {"--until", "auc=5%,best=X"});
 }
 
+TEST_F(Until, APlanRefusesAShareOfTwoValues) {
+  const auto plan = [&](const std::string& until) {
+    return strobe({"plan", "--workload", "bursty_events:vertices=60,events=1500", "--model", "jodie:memory=8,time=8",
+                   "--task", "future-links", "--vary", "task.candidates=9,19", "--until", until, "--strategy",
+                   "event_batch:batch=50", "--clusters", "p5-h100", "--gpus", "2", "--epochs", "2"});
+  };
+  expect_refusal(plan("mrr=5%,best=1"), 2, {"--until", "'mrr=5%,best=1' is 0.", "for jodie", "give the value"});
+  EXPECT_NE(plan("mrr=0.1").status, 2);
+}
+
 TEST_F(Until, ValuesWithCommasAreQuotedUnderVary) {
   std::vector<std::string> words = words_of_share("varied", {"--vary", "until=auc=5%,best=1"});
   words.erase(words.begin() + 5, words.begin() + 7);
