@@ -151,7 +151,7 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_EQ(load_suite(folder + "comparison/overlap.json", {}).cases.size(), 20u);
   EXPECT_EQ(load_suite(folder + "comparison/updates_to_metric.json", {}).cases.size(), 201u);
   EXPECT_EQ(load_suite(folder + "comparison/full_size.json", {}).cases.size(), 728u);
-  EXPECT_EQ(load_suite(folder + "comparison/large_values.json", {}).cases.size(), 26u);
+  EXPECT_EQ(load_suite(folder + "comparison/large_values.json", {}).cases.size(), 32u);
   EXPECT_EQ(load_suite(folder + "comparison/tasks.json", {}).cases.size(), 37u);
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
   EXPECT_EQ(load_suite(folder + "dgc/divergence.json", {}).cases.size(), 204u);
