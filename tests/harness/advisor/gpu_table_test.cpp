@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,11 +13,10 @@
 #include "harness/advisor/gpu_counts.hpp"
 #include "harness/advisor/plan_places.hpp"
 #include "harness/advisor/plan_search.hpp"
+#include "tests/harness/advisor/simulations.hpp"
 
 namespace strobe {
 namespace {
-
-std::vector<PlanOutcome> simulate_places(const std::vector<PlanPoint>& points) { return evaluate(points, 10, 2); }
 
 PlanSpace space_of_counts(std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::partition, 61);
@@ -50,13 +50,15 @@ double least_at(const std::vector<PlanOutcome>& outcomes, const std::string& clu
 TEST(GpuTables, EachRowIsTheBestOfAllCombinationsAtItsPlace) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const std::vector<PlanPoint> points = plan_points(space_of_counts(seed));
-    const std::vector<PlanOutcome> every = simulate_places(all_combinations(points));
+    test::Simulations simulations;
+    const std::vector<PlanOutcome> every = simulations(all_combinations(points));
     for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars}) {
       SearchRules rules;
       rules.goal = goal;
       rules.each_place = true;
-      const SearchResult found = search_settings(points, rules, simulate_places);
+      const SearchResult found = search_settings(points, rules, std::ref(simulations));
       EXPECT_LT(found.outcomes.size(), every.size()) << "the search leaves some out";
+      EXPECT_EQ(simulations.size(), every.size()) << "it asks for nothing else";
       const std::vector<GpuTable> tables = gpu_tables(found.outcomes, {}, goal);
       ASSERT_EQ(tables.size(), 2u);
       for (const GpuTable& table : tables) {

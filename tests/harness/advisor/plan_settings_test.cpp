@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "harness/advisor/choice_costs.hpp"
 #include "harness/advisor/plan_explain.hpp"
 #include "harness/advisor/plan_search.hpp"
+#include "tests/harness/advisor/simulations.hpp"
 
 namespace strobe {
 namespace {
@@ -96,15 +98,17 @@ Compared compare(std::uint64_t first, std::uint64_t last) {
   Compared sum;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::vector<PlanPoint> points = plan_points(random_space(seed));
-    const std::vector<PlanOutcome> every = simulate_all(all_combinations(points));
-    const SearchResult found = search_settings(points, {}, simulate_all);
+    test::Simulations simulations;
+    const std::vector<PlanOutcome> every = simulations(all_combinations(points));
+    const SearchResult found = search_settings(points, {}, std::ref(simulations));
     expect_best(every, found.outcomes, seed);
     SearchRules soon;  // asks for the least memory among points that are not much later than the soonest
     soon.limits.deadline_seconds = 2.5 * least(every, time_of);
     const double deadline = *soon.limits.deadline_seconds;
-    EXPECT_LE(least(search_settings(points, soon, simulate_all).outcomes, memory_of, deadline),
+    EXPECT_LE(least(search_settings(points, soon, std::ref(simulations)).outcomes, memory_of, deadline),
               1.01 * least(every, memory_of, deadline))
         << "seed " << seed;
+    EXPECT_EQ(simulations.size(), every.size()) << "searches ask for nothing else";
     sum.combinations += every.size(), sum.simulated += found.counts.simulated;
     for (const PlanOutcome& outcome : every) {
       sum.refused += outcome.status == "cannot_combine";
@@ -178,8 +182,9 @@ TEST(PlanSearch, CountsAddUpAndTheExhaustiveSearchLeavesNothingOut) {
     const std::vector<PlanPoint> points = plan_points(random_space(seed));
     SearchRules all;
     all.exhaustive = true;
-    const SearchResult every = search_settings(points, all, simulate_all),
-                       some = search_settings(points, {}, simulate_all);
+    test::Simulations simulations;
+    const SearchResult every = search_settings(points, all, std::ref(simulations)),
+                       some = search_settings(points, {}, std::ref(simulations));
     EXPECT_EQ(every.counts.left_out, 0u);
     EXPECT_EQ(every.counts.combinations, some.counts.combinations);
     std::set<std::string> ids;

@@ -36,6 +36,7 @@ const std::vector<TrainingGroups> several_groups{{1, 1, 1}, {1, 1, 3}, {2, 1, 1}
 /// Batches are the same at every time of drawing and in every place that keeps them.
 TEST(GroupOptions, WhenBatchesAreDrawnChangesNoBit) {
   const test::TemporaryFolder folder;
+  std::uint64_t turn = 0;  // each way to draw trains each kind of groups on one of the two graphs
   for (const std::uint64_t seed : {21, 22}) {
     const std::string visits = random_visits(folder, seed, 300);
     for (const TrainingGroups& groups : several_groups) {
@@ -44,11 +45,13 @@ TEST(GroupOptions, WhenBatchesAreDrawnChangesNoBit) {
            {Json{{"prefetch", 1}}, Json{{"prefetch", 7}}, Json{{"pipeline", false}, {"prefetch", 1}},
             Json{{"presample", "memory"}}, Json{{"presample", "disk"}}, Json{{"presample", "disk"}, {"prefetch", 5}},
             Json{{"presample", "memory"}, {"pipeline", false}}}) {
+        if (turn++ % 2 != 0) continue;
         const TrainedRun other = train(folder, case_of(visits, groups, how));
         EXPECT_EQ(other.result.loss.per_epoch, plain.result.loss.per_epoch) << how;
         EXPECT_EQ(other.weights, plain.weights) << how;
       }
     }
+    ++turn;
   }
 }
 
@@ -73,6 +76,7 @@ TEST(GroupOptions, PresampledBatchesOfEveryModelAreTheSame) {
 TEST(GroupOptions, ADistributedMemoryIsACopyBitForBit) {
   const test::TemporaryFolder folder;
   for (const std::uint64_t seed : {31, 32, 33}) {
+    std::uint64_t turn = seed;  // each layout is trained on one of the three graphs
     const std::string visits = random_visits(folder, seed, 300);
     for (const TrainingGroups& groups : {TrainingGroups{2, 1, 1}, TrainingGroups{4, 1, 1}, TrainingGroups{1, 4, 1},
                                          TrainingGroups{2, 2, 1}, TrainingGroups{3, 2, 1}}) {
@@ -80,6 +84,7 @@ TEST(GroupOptions, ADistributedMemoryIsACopyBitForBit) {
       for (std::int64_t nodes = 1; nodes <= groups.ranks(); ++nodes) {
         if (groups.ranks() % nodes != 0) continue;
         for (const bool pipeline : {true, false}) {
+          if (turn++ % 3 != 0) continue;
           const Json how = {{"memory_layout", "distributed"}, {"nodes", nodes}, {"pipeline", pipeline}};
           const TrainedRun apart = train(folder, case_of(visits, groups, how));
           EXPECT_EQ(apart.result.loss.per_epoch, copy.result.loss.per_epoch) << how;

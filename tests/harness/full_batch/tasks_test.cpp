@@ -23,7 +23,7 @@ const Json small = {{"name", "uniform"}, {"vertices", 60}, {"steps", 12}, {"dens
 Json workload_called(const std::string& name) {
   if (name == "uniform") return small;
   Json workload = {{"name", name}};
-  if (name == "amlsim-20k") workload["window"] = "7";  // weeks instead of days: a seventh of the cells
+  if (name == "amlsim-20k") workload["window"] = "15";  // half-months instead of days: a fifteenth of the cells
   return workload;
 }
 

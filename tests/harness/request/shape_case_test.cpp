@@ -100,10 +100,12 @@ class ShapeOfGraph : public ::testing::TestWithParam<Source> {};
 
 TEST_P(ShapeOfGraph, PlansTheBytesOfItsGraph) {
   const TemporaryShape shape(GetParam());
-  int compared = 0;
+  int compared = 0, models = 0;  // every model with every strategy, and both with every number of ranks
   for (const char* model : {"tm-gcn", "cd-gcn", "dcrnn"}) {
+    int turn = models++;
     for (const Json& strategy : strategies_for(GetParam())) {
-      for (const int ranks : {2, 4, 8, 64}) {
+      ++turn;
+      for (const int ranks : turn % 2 == 0 ? std::array{2, 64} : std::array{4, 8}) {
         const bool by_time = strategy.at("name") != "vertex";
         if (by_time && ranks >= shape.steps()) continue;
         const auto with = test::full_batch_plan(simulated(named(GetParam()), model, strategy, ranks));
@@ -119,7 +121,7 @@ TEST_P(ShapeOfGraph, PlansTheBytesOfItsGraph) {
       }
     }
   }
-  EXPECT_GE(compared, 24);
+  EXPECT_GE(compared, 12);
 }
 
 TEST_P(ShapeOfGraph, RunsAsItsGraphDoes) {
