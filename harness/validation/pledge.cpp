@@ -107,8 +107,8 @@ Pledge pledge_from_json(const Json& json) {
   return pledge;
 }
 
-/// What the case computes. A setting that the pledge's revision did not know has its default. A case that this program
-/// does not know stays as it is.
+/// The settings that say what the case computes. A setting that the pledge's revision did not know has its default. A
+/// case that this program does not know stays as it is.
 Json computed_part(Json json) {
   const auto drop = [&json] {
     for (const char* key : free_settings) json.erase(key);
@@ -165,7 +165,7 @@ std::string chosen_cluster(const Pledge& pledge, const std::string& cluster) {
 }
 
 /// A measured case.
-struct MeasuredCase {
+struct MeasuredRow {
   KnownCase known;
   const Case* request = nullptr;
   const Row* row = nullptr;
@@ -173,7 +173,7 @@ struct MeasuredCase {
 };
 
 /// A row and its prediction, as if both had just been found.
-PairResult judged_pair(const MeasuredCase& row, const PledgedPoint& point) {
+PairResult judged_pair(const MeasuredRow& row, const PledgedPoint& point) {
   PairResult result{{row.known.id, *row.request, *row.request}, {}, {}, {}, {}, {}, 0};
   result.measured.status = row.row->status;
   result.measured.reason = row.row->reason;
@@ -185,10 +185,9 @@ PairResult judged_pair(const MeasuredCase& row, const PledgedPoint& point) {
 }
 
 /// Adds the point with every row that it predicted, or the reason why it is not judged. Marks these rows.
-void add_point(const PledgedPoint& point, const Json& computed, std::vector<MeasuredCase>& rows,
-               PledgedResults& found) {
+void add_point(const PledgedPoint& point, const Json& computed, std::vector<MeasuredRow>& rows, PledgedResults& found) {
   bool any = false;
-  for (MeasuredCase& row : rows) {
+  for (MeasuredRow& row : rows) {
     if (row.known.computed != computed) continue;
     any = row.pledged = true;
     if (point.calibrated_with.empty()) found.results.push_back(judged_pair(row, point));
@@ -197,7 +196,7 @@ void add_point(const PledgedPoint& point, const Json& computed, std::vector<Meas
     found.left_out.push_back({point.id, "calibration", point.calibrated_with});
   } else if (!any) {
     std::vector<KnownCase> known;
-    for (const MeasuredCase& row : rows) known.push_back(row.known);
+    for (const MeasuredRow& row : rows) known.push_back(row.known);
     found.left_out.push_back(
         {point.id, "not_measured", "no measured row has its settings" + nearest_of(computed, known)});
   }
@@ -234,7 +233,7 @@ PledgedResults match_pledge(const Pledge& pledge, const std::string& cluster, co
   found.cluster = chosen_cluster(pledge, cluster);
   for (const PledgedCluster& one : pledge.clusters)
     if (one.name == found.cluster) found.calibrated = one.calibrated;
-  std::vector<MeasuredCase> rows;
+  std::vector<MeasuredRow> rows;
   for (const Case& c : measured.suite.cases) {
     const std::string id = case_id(c);
     rows.push_back({{id, computed_part(case_to_json(c))}, &c, &measured.rows.at(id).row});
@@ -248,7 +247,7 @@ PledgedResults match_pledge(const Pledge& pledge, const std::string& cluster, co
     points.push_back({point.id, computed_part(case_json_of(point.row))});
     add_point(point, points.back().computed, rows, found);
   }
-  for (const MeasuredCase& row : rows)
+  for (const MeasuredRow& row : rows)
     if (!row.pledged)
       found.left_out.push_back(
           {row.known.id, "not_pledged", "no pledged point has its settings" + nearest_of(row.known.computed, points)});

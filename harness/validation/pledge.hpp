@@ -36,7 +36,7 @@ struct Pledge {
   std::string sha256 = {};  // of all of the above; set by read_pledge
 };
 
-/// Keys of a row that a pledge keeps beside the median epoch.
+/// Keys of a row that a pledge keeps in addition to the median epoch.
 inline constexpr const char* keys_of_a_pledge[] = {"epoch_seconds_band90", "phase_seconds", "sent_bytes", "peak_bytes",
                                                    "notes"};
 

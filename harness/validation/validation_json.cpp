@@ -101,7 +101,7 @@ Json group_json(const GroupJudgement& group) {
           {"right_by_interval", group.by_interval},
           {"loss", or_null(group.loss)},
           {"baseline_tau_b", or_null(group.baseline_tau)},
-          {"baseline_picked", group.baseline_picked},
+          {"baseline_picked", or_null(group.baseline_picked)},
           {"baseline_right", group.baseline_right},
           {"baseline_loss", or_null(group.baseline_loss)}};
 }

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "core/units.hpp"
-#include "harness/process/narrate.hpp"
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/row/table.hpp"
@@ -130,14 +129,14 @@ std::string left_out_text(const std::vector<LeftOut>& left_out) {
   return text;
 }
 
-/// What was pledged, and whether the run began later.
+/// The pledge, and whether the run began later.
 std::string pledge_lines(const ValidationReport& report) {
   const PledgeOrigin& pledge = *report.pledge;
   const std::string began = report.elsewhere ? report.elsewhere->began() : "";
   const auto missing = std::count_if(report.left_out.begin(), report.left_out.end(),
                                      [](const LeftOut& one) { return one.cause == "not_measured"; });
-  return fmt::format("pledged: {}, {}, {}, SHA-256 {}\n{} pledged, {} without a measurement; the run began {}\n",
-                     pledge.path, pledge.date, pledge.program, pledge.sha256, counted(pledge.points, "point"), missing,
+  return fmt::format("pledged: {}, {}, {}, SHA-256 {}\n{} points pledged, {} without a measurement; the run began {}\n",
+                     pledge.path, pledge.date, pledge.program, pledge.sha256, pledge.points, missing,
                      began.empty()          ? "at a time that it does not say"
                      : began >= pledge.date ? began + ", after the pledge"
                                             : began + ", BEFORE the pledge");

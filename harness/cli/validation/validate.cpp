@@ -104,7 +104,7 @@ std::string folder_of(const ValidateCommand& command, const Suite& suite) {
 }
 
 /// Draws and prints the report. Returns the exit status.
-int print_report(const ValidateCommand& command, const ValidationReport& report, const Json& json) {
+int print_validation(const ValidateCommand& command, const ValidationReport& report, const Json& json) {
   if (!command.figure.empty()) draw_figure("validation", json, command.figure);
   print_data(command.json ? json.dump(2) + "\n" : shown_lines(validation_text(report, explained_cases)));
   return validation_status(report);
@@ -114,7 +114,7 @@ int print_report(const ValidateCommand& command, const ValidationReport& report,
 int finish(const ValidateCommand& command, const ValidationReport& report, const ValidationKeeper& keeper) {
   const Json json = validation_to_json(report);
   keeper.write(report.judgement, json);
-  const int status = print_report(command, report, json);
+  const int status = print_validation(command, report, json);
   narrate("kept in " + keeper.folder());
   return status;
 }
@@ -214,7 +214,7 @@ int validate_pledge(const ValidateCommand& command) {
     write_file_atomically(command.out + "/validation.json", json.dump(2) + "\n");
     write_file_atomically(command.out + "/validation.csv", validation_csv(report.judgement));
   }
-  return print_report(command, report, json);
+  return print_validation(command, report, json);
 }
 
 /// Judges measurements from a file, and runs only simulations.
