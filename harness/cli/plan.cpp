@@ -20,6 +20,8 @@
 #include "harness/advisor/plan_search.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
+#include "harness/cli/typed_names.hpp"
+#include "harness/cli/validation/plan_pledge.hpp"
 #include "harness/measure/run_request.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/process/narrate.hpp"
@@ -37,7 +39,7 @@ struct PlanCommand {
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::map<std::string, std::string> advice;   // options of the rules that advise
   std::vector<std::string> strategies, clusters, sets, knobs;
-  std::string nodes, gpus, deadline, budget, goal, until, figure;
+  std::string nodes, gpus, deadline, budget, goal, until, figure, pledge;
   std::string start_up, billing_unit, explain;
   std::string epochs = "100", top, threads = "0";
   bool json = false, exhaustive = false;
@@ -48,25 +50,6 @@ std::int64_t whole(const std::string& text, const std::string& option, double le
   if (number == std::floor(number) && number >= least && number <= most) return static_cast<std::int64_t>(number);
   throw InvalidRequest(option,
                        fmt::format("expected a whole number from {:.0f} to {:.0f}, found {}", least, most, text));
-}
-
-/// Names from several options or separated by commas, with or without parameters: "a,b:key=value,key=value,c". "all"
-/// means all names.
-std::vector<std::string> names_of(const std::vector<std::string>& typed) {
-  std::vector<std::string> names;
-  for (const std::string& text : typed) {
-    bool takes_parameters = false;  // the last name has a colon, so that key=value belongs to it
-    for (const std::string& part : split_text(text, ',')) {
-      if (part == "all") return {};
-      if (takes_parameters && part.find('=') != std::string::npos && part.find(':') == std::string::npos) {
-        names.back() += "," + part;
-        continue;
-      }
-      names.push_back(part);
-      takes_parameters = part.find(':') != std::string::npos;
-    }
-  }
-  return names;
 }
 
 template <class Registry>
@@ -84,16 +67,16 @@ PlanSpace space_of(const PlanCommand& command) {
   PlanSpace space;
   std::map<std::string, std::string> plugins = command.plugins;
   const std::vector<std::string> models =
-      plugins.count("model") == 0 ? std::vector<std::string>() : names_of({plugins.at("model")});
+      plugins.count("model") == 0 ? std::vector<std::string>() : typed_names({plugins.at("model")});
   if (models.size() > 1) {
     space.models = choices_of<ModelRegistry>(models, "--model");
     plugins.erase("model");
   }
   space.settings = typed_settings(plugins, command.scalars, command.sets);
-  space.strategies = choices_of<StrategyRegistry>(names_of(command.strategies), "--strategy");
+  space.strategies = choices_of<StrategyRegistry>(typed_names(command.strategies), "--strategy");
   space.until_metric = !command.until.empty();
   space.paper_sizes = true;
-  space.clusters = names_of(command.clusters);
+  space.clusters = typed_names(command.clusters);
   for (const std::string& cluster : space.clusters) check_cluster(cluster, "--clusters");
   for (const std::string& text : split_text(command.nodes, ',')) {
     space.nodes.push_back(static_cast<int>(whole(text, "--nodes", 1, 100000)));
@@ -279,6 +262,7 @@ std::string reported(const PlanCommand& command, const PlanReport& report, const
 
 int plan(const PlanCommand& command) {
   if (!command.figure.empty()) check_figure_path(command.figure);
+  check_pledge_path(command.pledge);
   PlanReport report;
   report.request = request_json(command);
   report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
@@ -296,6 +280,7 @@ int plan(const PlanCommand& command) {
   report.advice = advice_of(command, space, cache, points);
   const std::string wanted = command.explain.empty() ? "" : id_called(points, command.explain);
   fill_report(command, points, wanted, cache, report);
+  pledge_plan(report, command.pledge);
   const Json json = plan_to_json(report);
   if (!command.figure.empty()) draw_figure("plan", json, command.figure);
   print_data(reported(command, report, json, wanted));
@@ -384,6 +369,7 @@ CommandAction define_plan(CommandOptions& options) {
   options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)", "N");
   options.text("--figure", command->figure, "draw the front and the scaling as this .png or .svg (writes both)",
                "FILE");
+  add_pledge_option(options, command->pledge);
   options.toggle("--json", command->json, "print every point as JSON");
   options.example(
       "Exits with 1 when no point is within the limits.\n"

@@ -136,6 +136,8 @@ std::string MeasurementOrigin::what() const {
   return path + (date.empty() ? "" : ", " + date) + ", " + (machine.empty() ? "nothing about the machine" : machine);
 }
 
+std::string MeasurementOrigin::began() const { return text_at(environment, "/date_utc"); }
+
 bool holds_whole_cases(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {

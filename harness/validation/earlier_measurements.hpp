@@ -13,11 +13,12 @@ namespace strobe {
 
 /// The origin of measurements, as far as the files state it.
 struct MeasurementOrigin {
-  std::string path;          // as the user typed it
-  std::string date;          // UTC, "2026-11-26"; "" = not known
-  std::string machine;       // host classes of all machines that ran cases; "" = not known
-  Json environment;          // env.json of the run; null when there is none
-  std::string what() const;  // one line: path, date and machine
+  std::string path;           // as the user typed it
+  std::string date;           // UTC, "2026-11-26"; "" = not known
+  std::string machine;        // host classes of all machines that ran cases; "" = not known
+  Json environment;           // env.json of the run; null when there is none
+  std::string what() const;   // one line: path, date and machine
+  std::string began() const;  // date_utc of the environment, "2026-11-26T09:01:30Z"; "" = not known
 };
 
 /// One measured case: its row, and its samples if they were kept.

@@ -89,7 +89,9 @@ CaseJudgement judge_case(const PairResult& result) {
   one.group = group_label(c);
   one.strategy = strategy_label(c);
   one.measured = measured_row(result);
-  one.predicted = summarise(case_to_json(result.pair.simulated), case_id(result.pair.simulated), result.simulated);
+  const Case& simulated = result.pair.simulated;
+  one.predicted =
+      result.pledged ? *result.pledged : summarise(case_to_json(simulated), case_id(simulated), result.simulated);
   one.false_fit = one.measured.status == "out_of_memory" && one.predicted.status == "ok";
   one.judged = one.measured.status == "ok" && one.predicted.status == "ok";
   if (!one.judged) return one;
@@ -140,11 +142,12 @@ GroupJudgement judge_group(const std::string& name, const Members& members) {
   const CaseJudgement& plain = fastest(members, &CaseJudgement::baseline_seconds);
   group.best = best.strategy;
   group.picked = picked.strategy;
-  group.baseline_picked = plain.strategy;
   group.loss = relative_error(picked.measured_seconds, best.measured_seconds);
-  group.baseline_loss = relative_error(plain.measured_seconds, best.measured_seconds);
   group.by_interval = &picked != &best && within_interval(picked, best);
   group.right = &picked == &best || group.by_interval;
+  if (!std::isfinite(plain.baseline_seconds)) return group;  // a pledge has no baseline
+  group.baseline_picked = plain.strategy;
+  group.baseline_loss = relative_error(plain.measured_seconds, best.measured_seconds);
   group.baseline_right = &plain == &best || within_interval(plain, best);
   return group;
 }
@@ -162,7 +165,7 @@ void judge_groups(Judgement& all) {
     if (members.size() < 2) continue;
     const GroupJudgement group = judge_group(name, members);
     all.picks.right += group.right, ++all.picks.of;
-    all.baseline_picks.right += group.baseline_right, ++all.baseline_picks.of;
+    if (!group.baseline_picked.empty()) all.baseline_picks.right += group.baseline_right, ++all.baseline_picks.of;
     all.groups.push_back(group);
   }
 }
@@ -184,7 +187,9 @@ void summarise_cases(Judgement& all) {
   }
   all.judged = judged.size();
   all.epoch = summarise_errors(values_of(judged, &CaseJudgement::error));
-  all.baseline = summarise_errors(values_of(judged, &CaseJudgement::baseline_error));
+  std::vector<double> plain = values_of(judged, &CaseJudgement::baseline_error);
+  std::erase_if(plain, [](double error) { return std::isnan(error); });
+  all.baseline = summarise_errors(plain);
   std::vector<double> peaks;
   PerPhase<std::vector<double>> phases;
   for (const CaseJudgement* one : judged) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +36,9 @@ struct GroupJudgement {
   std::string group;
   std::size_t strategies = 0;
   std::optional<double> tau, baseline_tau;
-  std::string best, picked, baseline_picked;   // strategies: measured fastest, predicted fastest
-  double loss = 0, baseline_loss = 0;          // how much slower than the best the pick measured: 0.1 = 10 %
+  std::string best, picked, baseline_picked;  // strategies: measured fastest, predicted fastest
+  double loss = 0;                            // how much slower than the best the pick measured: 0.1 = 10 %
+  double baseline_loss = std::numeric_limits<double>::quiet_NaN();  // NaN and no pick: the baseline is not known
   bool right = false, baseline_right = false;  // the pick is the best, or in its 95 % interval and at most 5 % slower
   bool by_interval = false;                    // right only because of the interval
 };

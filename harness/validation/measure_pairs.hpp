@@ -27,8 +27,9 @@ struct PairResult {
   CaseResult simulated;
   SpanParts measured_parts, simulated_parts;
   std::optional<PredictedBand> band;
-  double baseline_seconds = 0;      // roofline_ring_seconds of the simulated epoch; 0 when it failed
+  double baseline_seconds = 0;      // roofline_ring_seconds of the simulated epoch; 0 when it failed, NaN if not known
   std::optional<Row> earlier = {};  // the measured row if it is from a file; `measured` then has at most its samples
+  std::optional<Row> pledged = {};  // the predicted row if it is from a pledge; `simulated` is then empty
 };
 
 /// The row of the measured side.

@@ -26,8 +26,20 @@ std::vector<Json> calibration_cases(const Cluster& cluster) {
 
 std::string workload_of_id(const std::string& id) { return id.substr(0, id.find('/')); }
 
-/// How the case was used for calibration, as a reason to leave it out; "" when it was not.
-std::string calibrated_with(const Case& c, const std::vector<Json>& used) {
+[[noreturn]] void refuse_nothing_left(const PairSelection& selection) {
+  const auto used = std::count_if(selection.left_out.begin(), selection.left_out.end(),
+                                  [](const LeftOut& one) { return one.cause == "calibration"; });
+  throw InvalidRequest(
+      "/cases", fmt::format("nothing is left to judge: of {} cases {} were used for calibration and {} "
+                            "cannot be simulated on this cluster; e.g. {}: {}",
+                            selection.left_out.size(), used, selection.left_out.size() - static_cast<std::size_t>(used),
+                            selection.left_out.front().id, selection.left_out.front().reason));
+}
+
+}  // namespace
+
+std::string calibrated_with(const Case& c, const std::string& cluster) {
+  const std::vector<Json> used = calibration_cases(*load_cluster(cluster));
   const std::string id = case_id(c);
   const Json json = case_to_json(c);
   for (const Json& entry : used) {
@@ -49,18 +61,6 @@ std::string calibrated_with(const Case& c, const std::vector<Json>& used) {
   return "";
 }
 
-[[noreturn]] void refuse_nothing_left(const PairSelection& selection) {
-  const auto used = std::count_if(selection.left_out.begin(), selection.left_out.end(),
-                                  [](const LeftOut& one) { return one.cause == "calibration"; });
-  throw InvalidRequest(
-      "/cases", fmt::format("nothing is left to judge: of {} cases {} were used for calibration and {} "
-                            "cannot be simulated on this cluster; e.g. {}: {}",
-                            selection.left_out.size(), used, selection.left_out.size() - static_cast<std::size_t>(used),
-                            selection.left_out.front().id, selection.left_out.front().reason));
-}
-
-}  // namespace
-
 Case simulated_case(const Case& measured, const std::string& cluster) {
   Json json = case_to_json(measured);
   json["device"] = "sim";
@@ -76,7 +76,6 @@ Case simulated_case(const Case& measured, const std::string& cluster) {
 
 PairSelection select_pairs(const Suite& suite, const std::string& cluster) {
   const auto described = load_cluster(cluster);
-  const std::vector<Json> used = calibration_cases(*described);
   PairSelection selection;
   selection.calibrated = described->calibrated;
   for (const Case& c : suite.cases) {
@@ -85,7 +84,7 @@ PairSelection select_pairs(const Suite& suite, const std::string& cluster) {
       throw InvalidRequest("/device",
                            fmt::format("{} is itself simulated; a judged case runs for real, on cpu or cuda", id));
     }
-    if (const std::string why = calibrated_with(c, used); !why.empty()) {
+    if (const std::string why = calibrated_with(c, cluster); !why.empty()) {
       selection.left_out.push_back({id, "calibration", why});
       continue;
     }

@@ -20,7 +20,8 @@ struct ValidationPair {
 /// A case that is not judged.
 struct LeftOut {
   std::string id;
-  std::string cause;   // calibration | cannot_run; for measurements from a file also not_measured | not_in_suite
+  std::string cause;   // calibration | cannot_run; for measurements from a file also not_measured | not_in_suite;
+                       // for a pledge also not_pledged | other_cluster
   std::string reason;  // one sentence
 };
 
@@ -29,6 +30,9 @@ struct PairSelection {
   std::vector<LeftOut> left_out;
   bool calibrated = false;  // whether the cluster file was measured
 };
+
+/// How the case was used to calibrate the cluster, as a reason not to judge it; "" when it was not.
+std::string calibrated_with(const Case& c, const std::string& cluster);
 
 /// The same case on device sim with `cluster` and numerics none. Throws InvalidRequest when it cannot be simulated
 /// there, for example because its ranks do not fit.

@@ -101,7 +101,7 @@ Json group_json(const GroupJudgement& group) {
           {"right_by_interval", group.by_interval},
           {"loss", or_null(group.loss)},
           {"baseline_tau_b", or_null(group.baseline_tau)},
-          {"baseline_picked", group.baseline_picked},
+          {"baseline_picked", or_null(group.baseline_picked)},
           {"baseline_right", group.baseline_right},
           {"baseline_loss", or_null(group.baseline_loss)}};
 }
@@ -153,6 +153,20 @@ Json elsewhere_json(const std::optional<MeasurementOrigin>& origin) {
   return {{"path", origin->path}, {"date_utc", or_null(origin->date)}, {"machine", or_null(origin->machine)}};
 }
 
+/// Whether the run began after the pledge is null where the run does not say when it began.
+Json pledge_json(const ValidationReport& report) {
+  if (!report.pledge) return nullptr;
+  const PledgeOrigin& pledge = *report.pledge;
+  const std::string began = report.elsewhere ? report.elsewhere->began() : "";
+  return {{"path", pledge.path},
+          {"date_utc", pledge.date},
+          {"program", pledge.program},
+          {"sha256", pledge.sha256},
+          {"points", pledge.points},
+          {"run_began_utc", or_null(began)},
+          {"run_began_after", began.empty() ? Json(nullptr) : Json(began >= pledge.date)}};
+}
+
 /// Why there is no share of the machine's ceilings.
 Json absent_of(const ValidationReport& report) {
   if (!report.machine.empty()) return Json::object();
@@ -168,6 +182,7 @@ Json validation_to_json(const ValidationReport& report) {
                {"cluster", report.cluster},
                {"calibrated", report.calibrated},
                {"measured_elsewhere", elsewhere_json(report.elsewhere)},
+               {"pledge", pledge_json(report)},
                {"machine", machine_json(report.machine)},
                {"void", void_reasons(report)},
                {"absent", absent_of(report)},

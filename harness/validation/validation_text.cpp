@@ -117,7 +117,9 @@ std::string left_out_text(const std::vector<LeftOut>& left_out) {
   for (const auto& [cause, words] : {std::pair{"calibration", "used for calibration, so not judged"},
                                      {"cannot_run", "the cluster cannot simulate them"},
                                      {"not_measured", "the file has no measurement of them"},
-                                     {"not_in_suite", "which the file has and the suite has not"}}) {
+                                     {"not_in_suite", "which the file has and the suite has not"},
+                                     {"not_pledged", "measured, but not pledged"},
+                                     {"other_cluster", "pledged for other clusters"}}) {
     std::vector<std::string> lines;
     for (const LeftOut& one : left_out) {
       if (one.cause == cause) lines.push_back(fmt::format("  {}: {}", one.id, one.reason));
@@ -125,6 +127,19 @@ std::string left_out_text(const std::vector<LeftOut>& left_out) {
     if (!lines.empty()) text += fmt::format("\n{} left out, {}\n{}\n", lines.size(), words, fmt::join(lines, "\n"));
   }
   return text;
+}
+
+/// The pledge, and whether the run began later.
+std::string pledge_lines(const ValidationReport& report) {
+  const PledgeOrigin& pledge = *report.pledge;
+  const std::string began = report.elsewhere ? report.elsewhere->began() : "";
+  const auto missing = std::count_if(report.left_out.begin(), report.left_out.end(),
+                                     [](const LeftOut& one) { return one.cause == "not_measured"; });
+  return fmt::format("pledged: {}, {}, {}, SHA-256 {}\n{} points pledged, {} without a measurement; the run began {}\n",
+                     pledge.path, pledge.date, pledge.program, pledge.sha256, pledge.points, missing,
+                     began.empty()          ? "at a time that it does not say"
+                     : began >= pledge.date ? began + ", after the pledge"
+                                            : began + ", BEFORE the pledge");
 }
 
 /// Compares the machine's speed with the one in the cluster file. No prediction can account for the difference.
@@ -161,6 +176,7 @@ std::string validation_text(const ValidationReport& report, std::size_t explaine
                                  judgement.judged, judgement.failed);
   const std::vector<std::string> reasons = void_reasons(report);
   if (report.elsewhere) text.insert(text.size() - 1, "measured elsewhere: " + report.elsewhere->what() + "\n");
+  if (report.pledge) text.insert(text.size() - 1, pledge_lines(report));
   if (!reasons.empty()) {
     text += fmt::format("VOID, figures without verdicts: {}\n\n", fmt::join(reasons, "; "));
   }

@@ -1,7 +1,9 @@
-// Decides when a validation allows no verdict. Returns the reasons in words, ceilings first. Cost: O(cases).
+// Decides when a validation allows no verdict. Returns the reasons in words, ceilings first, and the exit status. Cost:
+// O(cases).
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
@@ -19,6 +21,16 @@ std::size_t wide_cases(const Judgement& judgement) {
     wide += std::isfinite(epoch.ci95_high) && epoch.ci95_high - epoch.ci95_low > most_spread * epoch.median;
   }
   return wide;
+}
+
+/// Why nothing shows that the run began after its pledge; "" when something does.
+std::string not_after_pledge(const ValidationReport& report) {
+  if (!report.pledge || !report.elsewhere) return "";
+  const std::string begun = report.elsewhere->began();
+  if (begun.empty())
+    return "the run does not say when it began (date_utc in env.json), so it may be older than the pledge";
+  if (begun >= report.pledge->date) return "";
+  return fmt::format("the run began {}, before the pledge of {}", begun, report.pledge->date);
 }
 
 }  // namespace
@@ -39,7 +51,15 @@ std::vector<std::string> void_reasons(const ValidationReport& report) {
     reasons.push_back(fmt::format("the 95 % interval of the epochs of {} of {} cases is wider than {} of their median",
                                   wide, report.judgement.judged, percent(most_spread)));
   }
+  if (const std::string why = not_after_pledge(report); !why.empty()) reasons.push_back(why);
   return reasons;
+}
+
+int validation_status(const ValidationReport& report) {
+  const Judgement& found = report.judgement;
+  if (found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0) return 1;
+  constexpr int void_status = 6;
+  return void_reasons(report).empty() ? 0 : void_status;
 }
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
 // docs/explanation/predictions.md says of predictions what scripts/validation_figures finds in its small form, figure
-// by figure.
+// by figure; docs/validation.md says what scripts/figures/how_right.py finds.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +44,21 @@ TEST(ValidationPage, EqualsANewRunOfTheScript) {
   for (const std::string& line : page)
     EXPECT_TRUE(line.starts_with("| dynahb: ") || line.starts_with("| disttgl: ") || line.starts_with("| dgc: "))
         << line;
+}
+
+TEST(ValidationPage, TheTableOfEveryCaseEqualsANewRun) {
+  const std::string python = testing_results::find_python("json");
+  if (python.empty()) GTEST_SKIP() << "no Python";
+  const testing_results::TemporaryFolder folder;
+  const std::string root = STROBE_SOURCE_DIR;
+  ASSERT_EQ(
+      testing_results::run_program({python, "-B", root + "/scripts/figures/how_right.py", "--strobe", STROBE_BINARY},
+                                   folder.file("found")),
+      0)
+      << testing_results::text_of(folder.file("found"));
+  const std::string found = testing_results::text_of(folder.file("found"));
+  EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 8);
+  EXPECT_NE(testing_results::text_of(root + "/docs/validation.md").find(found), std::string::npos) << found;
 }
 
 }  // namespace

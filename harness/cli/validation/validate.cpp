@@ -23,6 +23,7 @@
 #include "harness/process/world.hpp"
 #include "harness/request/bundled_suite.hpp"
 #include "harness/request/typed_settings.hpp"
+#include "harness/validation/pledge.hpp"
 #include "harness/validation/published_collectives.hpp"
 #include "harness/validation/published_report.hpp"
 #include "harness/validation/validation_report.hpp"
@@ -35,7 +36,7 @@ namespace {
 constexpr std::size_t explained_cases = 5;
 
 struct ValidateCommand {
-  std::string suite, cluster, out, filter, figure, published, measured;
+  std::string suite, cluster, out, filter, figure, published, measured, pledge;
   std::vector<std::string> sets;
   bool json = false, terms = false;
 };
@@ -102,17 +103,20 @@ std::string folder_of(const ValidateCommand& command, const Suite& suite) {
   return output_folder(output, suite);
 }
 
+/// Draws and prints the report. Returns the exit status.
+int print_validation(const ValidateCommand& command, const ValidationReport& report, const Json& json) {
+  if (!command.figure.empty()) draw_figure("validation", json, command.figure);
+  print_data(command.json ? json.dump(2) + "\n" : shown_lines(validation_text(report, explained_cases)));
+  return validation_status(report);
+}
+
 /// Writes and prints the report. Returns the exit status.
 int finish(const ValidateCommand& command, const ValidationReport& report, const ValidationKeeper& keeper) {
   const Json json = validation_to_json(report);
   keeper.write(report.judgement, json);
-  if (!command.figure.empty()) draw_figure("validation", json, command.figure);
-  print_data(command.json ? json.dump(2) + "\n" : shown_lines(validation_text(report, explained_cases)));
+  const int status = print_validation(command, report, json);
   narrate("kept in " + keeper.folder());
-  const Judgement& found = report.judgement;
-  if (found.bytes_wrong > 0 || found.failed > 0 || found.judged == 0) return 1;
-  constexpr int void_status = 6;
-  return void_reasons(report).empty() ? 0 : void_status;
+  return status;
 }
 
 /// A model that --set names without sizes gets those of its paper.
@@ -169,13 +173,53 @@ EarlierCases earlier_cases(const ValidateCommand& command) {
   return cases_of_run(command.measured, command.filter);
 }
 
+World world_of_one() {
+  const World world = launched_world();
+  if (world.size <= 1) return world;
+  throw InvalidRequest("--measured", fmt::format("runs nothing, so one process does it; {} were started (says {})",
+                                                 world.size, world.launcher));
+}
+
+/// Judges pledged predictions. Neither runs nor simulates anything.
+int validate_pledge(const ValidateCommand& command) {
+  for (const auto& [flag, given] : {std::pair{"SUITE", !command.suite.empty()},
+                                    {"--set", !command.sets.empty()},
+                                    {"--filter", !command.filter.empty()},
+                                    {"--terms", command.terms}}) {
+    if (given) throw InvalidRequest(flag, "does not go with --pledge: a pledge is judged as a whole");
+  }
+  if (command.measured.empty())
+    throw InvalidRequest("--pledge", "name the run that measured these cases with --measured RUN");
+  world_of_one();
+  const Pledge pledge = read_pledge(command.pledge);
+  if (!holds_whole_cases(command.measured))
+    throw InvalidRequest("--measured", command.measured +
+                                           " lacks whole cases, which a pledge is compared with; name a "
+                                           "run directory or its summary.json");
+  const EarlierCases cases = cases_of_run(command.measured, "");
+  PledgedResults found = match_pledge(pledge, command.cluster, cases);
+  found.left_out.insert(found.left_out.end(), cases.left_out.begin(), cases.left_out.end());
+  if (!command.out.empty()) make_output_folder("--out", command.out);
+  const ValidationReport report{
+      cases.suite.name,
+      found.cluster,
+      found.calibrated,
+      found.left_out,
+      judge_pairs(found.results),
+      {},
+      cases.origin,
+      PledgeOrigin{command.pledge, pledge.date, pledge.program, pledge.sha256, pledge.points.size()}};
+  const Json json = validation_to_json(report);
+  if (!command.out.empty()) {
+    write_file_atomically(command.out + "/validation.json", json.dump(2) + "\n");
+    write_file_atomically(command.out + "/validation.csv", validation_csv(report.judgement));
+  }
+  return print_validation(command, report, json);
+}
+
 /// Judges measurements from a file, and runs only simulations.
 int validate_earlier(const ValidateCommand& command) {
-  const World world = launched_world();
-  if (world.size > 1) {
-    throw InvalidRequest("--measured", fmt::format("runs nothing, so one process does it; {} were started (says {})",
-                                                   world.size, world.launcher));
-  }
+  const World world = world_of_one();
   EarlierCases cases = earlier_cases(command);
   PairSelection selection = select_pairs(cases.suite, command.cluster);
   selection.left_out.insert(selection.left_out.end(), cases.left_out.begin(), cases.left_out.end());
@@ -215,6 +259,7 @@ int validate_collectives(const ValidateCommand& command) {
 int validate_published(const ValidateCommand& command) {
   for (const auto& [flag, given] : {std::pair{"--cluster", !command.cluster.empty()},
                                     {"--measured", !command.measured.empty()},
+                                    {"--pledge", !command.pledge.empty()},
                                     {"SUITE", !command.suite.empty()},
                                     {"--filter", !command.filter.empty()},
                                     {"--set", !command.sets.empty()},
@@ -244,6 +289,7 @@ int validate_published(const ValidateCommand& command) {
 int validate(const ValidateCommand& command) {
   if (!command.published.empty()) return validate_published(command);
   if (!command.figure.empty()) check_figure_path(command.figure);
+  if (!command.pledge.empty()) return validate_pledge(command);
   check_cluster_of(command);
   return command.measured.empty() ? validate_here(command) : validate_earlier(command);
 }
@@ -258,6 +304,10 @@ CommandAction define_validate(CommandOptions& options) {
                "judge earlier measurements and run nothing: all cases of a run directory or its summary.json, or the "
                "suite's cases in a validation.csv",
                "RUN|FILE");
+  options.text("--pledge", command->pledge,
+               "with --measured: judge what strobe plan --pledge wrote into this file, and simulate nothing; --cluster "
+               "chooses among its clusters",
+               "FILE");
   options.text("--published", command->published,
                "compare with a paper's printed figures instead: its name, or all; collectives compares with public "
                "measurements of collectives (needs no cluster file and no suite)",
@@ -273,11 +323,12 @@ CommandAction define_validate(CommandOptions& options) {
                "FILE");
   options.toggle("--json", command->json, "print the report as JSON");
   options.example(
-      "Exits with 1 when a case failed or sent other bytes than predicted, and with 6 when the machine allows no "
+      "Exits with 1 when a case failed or sent other bytes than predicted, and with 6 when there is no "
       "verdict.\n"
       "Examples: strobe validate --cluster this-machine.json\n"
       "          strobe validate --cluster this-machine.json --filter chess --set repeat=5\n"
       "          strobe validate --measured runs/rented-gpu --cluster p5-h100 --filter r1#\n"
+      "          strobe validate --pledge before.json --measured runs/rented-gpu\n"
       "          strobe validate --published esdg");
   return [command] { return validate(*command); };
 }
