@@ -16,8 +16,7 @@ if importlib.util.find_spec("torch_sparse") is None:
     stand_in = types.ModuleType("torch_sparse")
     stand_in.SparseTensor = pyg_typing.SparseTensor  # type: ignore[attr-defined]
     sys.modules["torch_sparse"] = stand_in
-from torch_geometric_temporal.nn.recurrent import (  # noqa: E402
-    MPNNLSTM, TGCN, EvolveGCNH, EvolveGCNO, GConvGRU)
+from torch_geometric_temporal.nn.recurrent import MPNNLSTM, TGCN, EvolveGCNH, EvolveGCNO, GConvGRU
 
 
 class Gated(torch.nn.Module):
@@ -113,7 +112,7 @@ def make(name: str, vertices: int, steps: int, width: int, parted: bool) -> tupl
         for conv in (cell.conv_z, cell.conv_r, cell.conv_h):
             conv.normalize = not parted
         return Gated(cell), width
-    if parted:
+    if parted:  # a layer that reads hidden rows of neighbours in its own code has no place for an exchange
         raise SystemExit(f"{name} is not written for divided vertices; use evolve-gcn-o or t-gcn")
     if name == "gconvgru":
         return Gated(GConvGRU(2, width, K=2)), width
@@ -121,4 +120,6 @@ def make(name: str, vertices: int, steps: int, width: int, parted: bool) -> tupl
         return Evolving(lambda w: EvolveGCNH(vertices, w), width), width
     if name == "mpnn-lstm":
         return Mpnn(vertices, width), 2 * width + 2
-    return Dysat(width, steps), width
+    if name == "dysat":
+        return Dysat(width, steps), width
+    raise SystemExit(f"unknown model {name}; programs.json names them")

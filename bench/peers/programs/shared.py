@@ -1,4 +1,4 @@
-"""What all programs of this folder share: graphs, samples, processes, and how an epoch is measured and stated.
+"""The code that all programs of this folder share: graphs, samples, processes, and how an epoch is measured and stated.
 
 An epoch is one pass over all training steps or events, and as many updates as the program makes in it. Its time is the
 wall time from one barrier of all processes to the next. Rank 0 states it (docs/howto/measure_programs.md).
@@ -105,7 +105,8 @@ def measure(epoch: Callable[[], float], rank: int, **work: int) -> None:
 
 
 def _process(rank: int, ranks: int, store: str, train: Callable[..., None], arguments: Any) -> None:
-    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks))
+    threads = int(os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0))))
+    torch.set_num_threads(max(1, threads // ranks))
     torch.manual_seed(arguments.seed)
     if ranks > 1:
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
