@@ -1,6 +1,6 @@
 """Measures what PyTorch and PyTorch Geometric take on this machine and writes a software profile.
 
-    python3 calibrate.py --out pytorch-here.json          what `strobe calibrate --software pytorch` runs
+    python3 calibrate.py --out pytorch-here.json     then: strobe run --device sim --software pytorch-here.json ...
 
 Numbers of the groups `cpu` and `host` are measured, and so are counts of calls. Those of `gpu` are the bundled
 profile's, because nothing here runs on a GPU. The entries of a sparse product are those of PyTorch Geometric: a
@@ -87,7 +87,7 @@ def profile_of(base: dict[str, Any], name: str, rounds: int) -> dict[str, Any]:
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
     model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
-    machine = (f"strobe calibrate --software pytorch, PyTorch {torch.__version__} on {model}, {os.cpu_count()} cores, "
+    machine = (f"bench/peers/programs/calibrate.py, PyTorch {torch.__version__} on {model}, {os.cpu_count()} cores, "
                f"{torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, least of {rounds} rounds")
     profile = {**base, "name": name, "framework": f"PyTorch {torch.__version__}",
                "description": f"PyTorch {torch.__version__} with PyTorch Geometric, measured on this machine"}
