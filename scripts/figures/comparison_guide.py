@@ -3,7 +3,7 @@
 
 Reads files comparison.csv, which comparison.py writes, and prints a table in Markdown: of each parallelism the soonest
 case, in milliseconds, with its strategy where a parallelism has several, and its model.
-docs/studies/2026-11-29_parallelisms_predicted.md holds the table that this prints for the files of
+docs/studies/2026-11-30_parallelisms_predicted.md holds the table that this prints for the files of
 results/measured/comparisons. Lines compare within themselves: each has its own data and metric.
 """
 
