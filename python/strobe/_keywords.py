@@ -99,6 +99,7 @@ class PlanOptions(TypedDict, total=False):
     explain: Annotated[Text, "say why this point is kept or left out, and which point is better; name its id, or a part that only this id has"]
     threads: Annotated[int, "points simulated at a time (default 0: all cores)"]
     figure: Annotated[Text, "draw the front and the scaling as this .png or .svg (writes both)"]
+    pledge: Annotated[Text, "write the predictions of all points into this new file, with date and SHA-256, before anybody measures; strobe validate --pledge judges it"]
 
 
 class InspectOptions(TypedDict, total=False):
@@ -162,6 +163,7 @@ class ValidateOptions(TypedDict, total=False):
 
     cluster: Annotated[Text, "cluster file of this machine, as strobe calibrate writes it"]
     measured: Annotated[Text, "judge earlier measurements and run nothing: all cases of a run directory or its summary.json, or the suite's cases in a validation.csv"]
+    pledge: Annotated[Text, "with --measured: judge what strobe plan --pledge wrote into this file, and simulate nothing; --cluster chooses among its clusters"]
     published: Annotated[Text, "compare with a paper's printed figures instead: its name, or all; collectives compares with public measurements of collectives (needs no cluster file and no suite)"]
     terms: Annotated[bool, "with --published: also predict with each term of the paper's software left out in turn"]
     set: Annotated[Mapping[str, Any], "key.path=value for every case, such as epochs=3"]
