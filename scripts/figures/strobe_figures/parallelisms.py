@@ -88,9 +88,14 @@ def seconds_to_metric(row):
 
 
 def last(row, metric):
-    """The last value of a metric; None where the row has none."""
-    values = [value for value in row["metrics"].get(metric) or [] if value is not None]
-    return values[-1] if values else None
+    """The last value of a metric, the mean over seeds, whose trainings may be of unlike length; None where one has none."""
+    ends = []
+    for one in r.pooled(row):
+        values = [value for value in one["metrics"].get(metric) or [] if value is not None]
+        if not values:
+            return None
+        ends.append(values[-1])
+    return sum(ends) / len(ends)
 
 
 def first_of_each(rows, name_of):
