@@ -245,6 +245,17 @@ TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
       << output();
 }
 
+TEST_F(ComparisonFigures, LastMetricsOfTrainingsOfUnlikeLengthAreAveraged) {
+  const std::string text =
+      "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n"
+      "def row(mrr, pooled=None): return {'metrics': {'mrr': mrr}, 'pooled': pooled}\n"
+      "one, two = row([0.1, 0.5]), row([0.1, 0.2, 0.3, 0.9])\n"
+      "assert abs(p.last(row([0.1, 0.35], [one, two]), 'mrr') - 0.7) < 1e-12\n"
+      "assert p.last(row([0.1], [one, row([])]), 'mrr') is None\n"
+      "assert p.last(one, 'mrr') == 0.5\n";
+  EXPECT_EQ(run({"-c", text, root_ + "/scripts/figures"}), 0) << output();
+}
+
 TEST_F(ComparisonFigures, MeasuredRowsTakeTheTimesOfAnEarlierTable) {
   const std::string table = write(
       "earlier.csv",
