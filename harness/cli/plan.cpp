@@ -36,7 +36,7 @@ namespace {
 
 struct PlanCommand {
   std::map<std::string, std::string> plugins;  // --workload, --model, ... as typed, by slot
-  std::map<std::string, std::string> scalars;  // --precision, --seed
+  std::map<std::string, std::string> scalars;  // --precision, --seed, --draws
   std::map<std::string, std::string> advice;   // options of the rules that advise
   std::vector<std::string> strategies, clusters, sets, knobs;
   std::string nodes, gpus, deadline, budget, goal, until, figure, pledge;
