@@ -37,7 +37,9 @@ void spare_process_memory(bool on) {
     // malloc maps larger arrays one by one. When off, these are the bounds that malloc itself reaches in time.
     mallopt(M_MMAP_THRESHOLD, on ? 32 << 10 : 32 << 20);
     mallopt(M_TRIM_THRESHOLD, on ? 128 << 10 : 64 << 20);
-    mallopt(M_ARENA_MAX, on ? 1 : 0);  // else what a thread has freed stays resident in an arena of its own
+    // Else what a thread has freed stays resident in an arena of its own. glibc keeps the first maximum that it needed,
+    // so after a case with a limit, later cases of this process may have one arena too.
+    mallopt(M_ARENA_MAX, on ? 1 : 0);
   }
   if (on) malloc_trim(0);  // each time: what planning freed amid its heap would stay resident while the case trains
 }
