@@ -271,13 +271,7 @@ TEST_F(PledgeCommand, KeepsItsSchema) {
   if (python.empty()) GTEST_SKIP() << "no Python with jsonschema (apt: python3-jsonschema)";
   const auto valid = [&](const std::string& file) {
     const std::string schema = std::string(STROBE_SOURCE_DIR) + "/results/schema/pledge.schema.json";
-    return testing_results::run_program(
-               {python, "-c",
-                "import json, sys, jsonschema; s = json.load(open(sys.argv[1])); "
-                "jsonschema.Draft202012Validator.check_schema(s); "
-                "sys.exit(not jsonschema.Draft202012Validator(s).is_valid(json.load(open(sys.argv[2]))))",
-                schema, path(file)},
-               path("said")) == 0;
+    return testing_results::validate_by_schema(python, schema, path(file), path("said")) == 0;
   };
   ASSERT_LE(pledge("p.json", {"--set", "memory_limit_gib=0.0001"}).status, 1);
   EXPECT_TRUE(valid("p.json")) << read_text(path("said"));

@@ -44,4 +44,16 @@ inline std::string find_python(const std::string& modules) {
   return "";
 }
 
+/// Exit status of judging a JSON file by a schema, with a Python that has jsonschema: 0 when it is valid, 1 when not; a
+/// wrong schema ends with 1 too. What is wrong is written to `output`.
+inline int validate_by_schema(const std::string& python, const std::string& schema, const std::string& file,
+                              const std::string& output) {
+  const std::string program =
+      "import json, sys, jsonschema; s = json.load(open(sys.argv[1])); "
+      "jsonschema.Draft202012Validator.check_schema(s); "
+      "e = list(jsonschema.Draft202012Validator(s).iter_errors(json.load(open(sys.argv[2])))); "
+      "print([x.message for x in e][:3]); sys.exit(len(e) > 0)";
+  return run_program({python, "-c", program, schema, file}, output);
+}
+
 }  // namespace strobe::testing_results

@@ -74,12 +74,7 @@ class SchemaValidation : public ::testing::Test {
 
   /// Exit status of validating the file, 0 when it is valid.
   int validate(const std::string& path) const {
-    const std::string program =
-        "import json, sys, jsonschema; s = json.load(open(sys.argv[1])); "
-        "jsonschema.Draft202012Validator.check_schema(s); "
-        "e = list(jsonschema.Draft202012Validator(s).iter_errors(json.load(open(sys.argv[2])))); "
-        "print([x.message for x in e][:3]); sys.exit(len(e) > 0)";
-    return testing_results::run_program({python_, "-c", program, schema_path, path}, output_path());
+    return testing_results::validate_by_schema(python_, schema_path, path, output_path());
   }
   std::string output_path() const { return folder_.file("output"); }
 
