@@ -72,7 +72,7 @@ MatrixUse use_by_layers(const FullBatchPlan& plan, Visit visit, bool own) {
     MatrixProduct& product = use.products.emplace_back();
     product.columns = here.input_width;
     product.backward = visit != Visit::forward;
-    if (!own || !here.joins_previous) continue;
+    if (!here.joins_previous || !(own || plan.model.layers[l - 1].sends_input)) continue;
     const LayerShape& before = plan.model.layers[l - 1];
     product.columns = before.spatial_width;
     product.backward = false;  // the layers before it read constants

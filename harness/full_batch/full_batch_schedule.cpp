@@ -44,6 +44,7 @@ class FullBatchSchedule final : public SchedulePlan {
     if (const std::string& sha256 = plan_->data.samples->negatives_sha256; !sha256.empty())
       facts.values["negatives_sha256"] = sha256;
     if (plan_->fusion != nullptr) add_fusion(samples, facts);
+    if (plan_->model.layers.front().sends_input) facts.set("redundant_computation", computed_again());
     if (plan_->stale.active)
       add_sent_share(plan_->stale.traffic, plan_->ranks(), summary_.approximations.empty(), samples, facts);
     return facts;
@@ -122,6 +123,15 @@ class FullBatchSchedule final : public SchedulePlan {
     const std::uint64_t entries = graph.nonzeros();
     // The matrices and the raw graph; features; owners, exchange lists and samples of each cell.
     return entries * 2 * (4 + element) + cells * (static_cast<std::uint64_t>(graph.cell_width()) * element + 64);
+  }
+
+  /// Rows of the first layer that ranks compute for cells of others, over the cells of all layers.
+  double computed_again() const {
+    std::int64_t rows = 0;
+    for (const BlockPlan& block : plan_->blocks) rows += block.spatial_halo.total_rows();
+    const PreparedGraph& graph = *plan_->data.graph;
+    return static_cast<double>(rows) / static_cast<double>(graph.vertices * graph.steps) /
+           static_cast<double>(plan_->model.layers.size());
   }
 
   /// Adds how chunks are walked, and the bytes that the first measured epoch loaded.

@@ -55,6 +55,7 @@ std::string text_of(const Staleness& staleness) {
 Json without_idle_stale_options(Json parameters) {
   if (!parameters.contains("stale")) return parameters;
   if (parameters.value("servers", 1) == 0) parameters.erase("servers");
+  if (parameters.value("halo", "") == "outputs") parameters.erase("halo");
   const std::string stale = parameters.at("stale").get<std::string>();
   if (stale != "static") parameters.erase("stale_theta");
   if (stale != "adaptive") parameters.erase("stale_sign");
@@ -77,9 +78,13 @@ Json without_foreign_stale(const FieldTable& fields, const std::string& name, co
         fmt::format("strategy {} has no halos, whose rows servers could hold; leave servers out, or use {}", name,
                     joined(others)));
   }
+  if (values.contains("halo") && values.at("halo") != "outputs") {
+    throw InvalidRequest(
+        pointer + "/halo",
+        fmt::format("strategy {} sends no rows of the first layer; leave halo out, or use {}", name, joined(others)));
+  }
   Json rest = values;
-  rest.erase("stale");
-  rest.erase("servers");
+  for (const char* const key : {"stale", "servers", "halo"}) rest.erase(key);
   return rest;
 }
 

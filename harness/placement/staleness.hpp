@@ -1,6 +1,7 @@
 // Staleness: a policy between an exchange and its values (DGC, SIGMOD'23, section 5.2). A row of a halo is sent again
 // only when it has moved far enough from the last sent copy. Its readers keep using that copy. This file has the
-// policy's options and their text, and the number of servers that carry halos; strategies with halos offer them.
+// policy's options and their text, and those that say which rows a halo has and how many servers carry it; strategies
+// with halos offer them.
 #pragma once
 
 #include <string>
@@ -32,6 +33,7 @@ struct StaleOptions {
   std::string stale_gradient = "fresh";
   std::string distances = "host";
   double sent_share = 0.2;
+  std::string halo = "outputs";
   std::int64_t servers = 0;  // ranks that also hold what ranks read of others; 0: peers send to each other
 };
 
@@ -53,6 +55,10 @@ FieldTable with_stale_fields(FieldTableBuilder<S> fields) {
             "stale: share of the rows that is taken to be sent after the first epoch where no values are computed; "
             "0.2 is what DGC's Table 3 leaves on average",
             0, 1)
+      .choice(
+          "halo", &S::halo, {"outputs", "inputs"},
+          "rows of the first layer that ranks send: its outputs, or the constants that it reads, from which readers "
+          "compute the outputs again")
       .template integer<std::int64_t>(
           "servers", &S::servers, "",
           "ranks that also serve: owners push rows of halos, states and gradients to them, and readers pull them; "
@@ -70,11 +76,12 @@ Staleness staleness_of(const StaleOptions& options);
 std::string text_of(const Staleness& staleness);
 
 /// A strategy's parameters with only the options that have an effect. With stale=none there are none, so that cases
-/// keep the ids from before staleness existed. The same holds for servers=0.
+/// keep the ids from before staleness existed. The same holds for servers=0 and halo=outputs.
 Json without_idle_stale_options(Json parameters);
 
 /// Removes "stale" and "servers" from the parameters `values` of strategy `name` if `fields` lack them. If they are not
-/// none and 0, throws InvalidRequest(pointer + "/stale", ...) that names `others`, the strategies that have them.
+/// none and 0 (and "halo" outputs), throws InvalidRequest(pointer + "/stale", ...) that names `others`, the strategies
+/// that have them.
 Json without_foreign_stale(const FieldTable& fields, const std::string& name, const std::vector<std::string>& others,
                            const Json& values, const std::string& pointer);
 

@@ -118,9 +118,10 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
     const Json name = held.value("name", Json(default_plugin(*slot, tree.json.value("model", Json()))));
     table = slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
   }
-  // A strategy without halos refuses `stale` and `servers` later, when the case is complete, and names strategies with
-  // them.
-  const bool of_halos = slot != nullptr && slot->name == "strategy" && (key == "stale" || key == "servers");
+  // A strategy without halos refuses `stale`, `servers` and `halo` later, when the case is complete, and names
+  // strategies with them.
+  const bool of_halos =
+      slot != nullptr && slot->name == "strategy" && (key == "stale" || key == "servers" || key == "halo");
   if (of_halos && !has_stale_fields(table)) return setting.text;
   if (!table.make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));
   const std::shared_ptr<void> object = table.make_default();

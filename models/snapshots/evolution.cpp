@@ -17,7 +17,8 @@ Preprocessing evolution_preprocessing(const EvolutionOptions& options) {
 
 std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width) {
   const bool joint = options.precompute && cheap_to_repeat(feature_width);
-  return {{feature_width, options.hidden, options.hidden, !options.precompute, TemporalNeed::weights_only},
+  return {{feature_width, options.hidden, options.hidden, !options.precompute, TemporalNeed::weights_only, 0, false,
+           false, joint},
           {options.hidden, options.output, options.output, true, TemporalNeed::weights_only, 0, false, joint}};
 }
 

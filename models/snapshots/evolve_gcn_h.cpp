@@ -47,6 +47,7 @@ class EvolveGcnH final : public Model {
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
     std::vector<LayerShape> shapes = evolution_layers(p_, feature_width);
+    shapes[0].rows_alone = false;  // the second layer's weights follow from this one's own rows
     for (LayerShape& layer : shapes) {
       // As many rows as the weights have columns; the offers of all ranks for them, then the rows themselves.
       layer.sums.constants_per_rank = layer.spatial_width * candidate_numbers;

@@ -21,7 +21,8 @@ JointOutput joint_form(const ModelCall& call, LayerStages& stages, std::size_t l
   input.whole_timelines = walks_timelines(call.layers[layer]) && stages.packed(static_cast<int>(layer)) == nullptr &&
                           whole_timelines(stages, *spatial.cells);
   SpatialInput next;
-  if (layer + 1 < call.layers.size() && call.layers[layer + 1].joins_previous && stages.own_neighbours()) {
+  const bool has_neighbours = stages.own_neighbours() || call.layers[layer].sends_input;
+  if (layer + 1 < call.layers.size() && call.layers[layer + 1].joins_previous && has_neighbours) {
     next = stages.spatial_input(static_cast<int>(layer) + 1, nullptr);
     input.next = &next;
   }
@@ -253,7 +254,7 @@ std::size_t spatial_stages(const ModelCall& call, LayerStages& stages, std::size
   for (std::size_t l = first; l < call.layers.size(); ++l) {
     const LayerRange range(call, l);
     const int layer = static_cast<int>(l);
-    if (call.layers[l].reads_neighbours) x = stages.with_halo(layer, x);
+    if (sends_rows(call.layers, l)) x = stages.with_halo(layer, x);
     JointOutput output = spatial_output(call, stages, l, x);
     x = output.y;
     l += static_cast<std::size_t>(output.layers) - 1;

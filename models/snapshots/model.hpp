@@ -65,12 +65,23 @@ struct LayerShape {
   /// product, which then gathers that layer's input: stored forms of A~ that serve such a product pay. The layer before
   /// has no temporal stage and reads no neighbours.
   bool joins_previous = false;
+  /// Whether the spatial stage reads no neighbours and computes a row from that row of constants alone, so that a rank
+  /// may also compute it for vertices of others. With joins_previous in the next layer, the joint form alone does so.
+  bool rows_alone = false;
   StateShape recurrent_state = {};         // with TemporalNeed::recurrent
   std::vector<StepProduct> products = {};  // with step_by_step: all products of one call of Model::step
   LayerSums sums = {};
   std::int64_t reset_every = 0;  // with TemporalNeed::recurrent: state is zero at every so manieth step; 0 = never
   bool fades = false;            // with TemporalNeed::window: weights 1 / distance in place of a mean
+  /// Chosen by a plan for a first layer of rows_alone: ranks send this layer's input to the readers of its output,
+  /// which compute that output again (strategies' halo=inputs).
+  bool sends_input = false;
 };
+
+/// Whether ranks send rows of the input of layer `l` to those that read neighbours.
+inline bool sends_rows(const std::vector<LayerShape>& layers, std::size_t l) {
+  return layers[l].sends_input || (layers[l].reads_neighbours && (l == 0 || !layers[l - 1].sends_input));
+}
 
 /// The state that a segment of timelines beginning at `first_step` > 0 starts from: hidden and cell state of a
 /// recurrence, the last min(window - 1, first_step) inputs of a window, all earlier inputs of an attention. No columns
@@ -130,7 +141,7 @@ struct TemporalOutput {
 struct JointInput {
   SpatialInput spatial;
   /// Input of the next layer's spatial stage, whose x is null because nobody stores it. Given where that layer
-  /// joins_previous and every neighbour is an own row; else null.
+  /// joins_previous and the rows of all neighbours are in `spatial`; else null.
   const SpatialInput* next = nullptr;
   /// Whether the layer's temporal stage follows directly: the own rows are whole timelines from step 0 on, and no state
   /// is requested.

@@ -75,6 +75,7 @@ class MpnnLstm final : public Model {
     std::vector<LayerShape> shapes{{feature_width, h, h, !p_.precompute, TemporalNeed::none},
                                    {h, 2 * h, all_ ? 2 * h : h, true, TemporalNeed::recurrent}};
     shapes[1].recurrent_state = {4, h};
+    shapes[0].rows_alone = p_.precompute && !p_.batch_norm && p_.dropout == 0;
     if (p_.state == "reset") shapes[1].reset_every = p_.window;
     if (p_.batch_norm) shapes[0].sums.values = shapes[1].sums.values = batch_norm_sums(h);
     if (all_) shapes.push_back({2 * h, 2 * h + feature_width, 2 * h + feature_width, false, TemporalNeed::none});

@@ -66,7 +66,8 @@ class TGcn final : public Model {
     for (int l = 0; l < p_.gcn_layers; ++l) {
       const bool last = l + 1 == p_.gcn_layers;
       shapes.push_back({l == 0 ? feature_width : width, width, last ? p_.hidden : width, l > 0 || !p_.precompute,
-                        last ? TemporalNeed::recurrent : TemporalNeed::none, 0, false, l == 1 && joint});
+                        last ? TemporalNeed::recurrent : TemporalNeed::none, 0, false, l == 1 && joint,
+                        l == 0 && !last && p_.precompute});
     }
     shapes.back().recurrent_state = {1, p_.hidden};
     return shapes;

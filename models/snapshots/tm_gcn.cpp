@@ -88,6 +88,7 @@ class TmGcn final : public Model {
     const TemporalNeed second = p_.pairs == 2 ? TemporalNeed::window : TemporalNeed::none;
     std::vector<LayerShape> shapes{{feature_width, width, width, !p_.precompute, first, p_.window}};
     if (!is_linear()) shapes.push_back({p_.hidden, p_.output, p_.output, true, second, p_.window});
+    shapes[0].rows_alone = shapes.size() > 1 && p_.precompute && first == TemporalNeed::none;
     for (LayerShape& shape : shapes) shape.fades = fades_;
     return shapes;
   }

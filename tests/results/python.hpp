@@ -45,7 +45,7 @@ inline std::string find_python(const std::string& modules) {
 }
 
 /// Exit status of judging a JSON file by a schema, with a Python that has jsonschema: 0 when it is valid, 1 when not; a
-/// wrong schema ends with 1 too. What is wrong is written to `output`.
+/// wrong schema ends with 1 too. The faults are written to `output`.
 inline int validate_by_schema(const std::string& python, const std::string& schema, const std::string& file,
                               const std::string& output) {
   const std::string program =

@@ -48,6 +48,15 @@ void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
   }
 }
 
+/// A unit of chunks reads the first layer's outputs, which its rank computes for own rows.
+void check_units(const FullBatchCase& c, const std::vector<BlockPlan>& blocks) {
+  const bool by_units = std::any_of(blocks.begin(), blocks.end(), [](const auto& b) { return b.units != nullptr; });
+  if (by_units && c.model.layers.front().sends_input)
+    throw InvalidRequest("/strategy/halo",
+                         "chunks that ranks compute unit by unit read outputs of the first layer; "
+                         "leave halo out, or set fusion=both with more fusion_gib");
+}
+
 /// Servers lie on ranks, and their stores follow from the rows that cross, which a shape does not know.
 void check_servers(const FullBatchCase& c, const StrategyPlan& strategy) {
   const int servers = c.options.servers;
@@ -136,6 +145,7 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache
   check_until(request, choice.task->metric_names(), data.samples->validation.count() > 0);
   ModelPlan model = plan_model(
       request, choice, data.graph->feature_width / choice.equations->preparation().inputs.feature_terms.count());
+  if (request.strategy.value("halo", "outputs") == "inputs") send_first_input(request, model);
   const FullBatchOptions options = full_batch_options(request);
   if (options.blocks > data.graph->steps) {
     throw InvalidRequest("/nb", std::to_string(options.blocks) + " blocks, but only " +
@@ -170,6 +180,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
   check_states(c, strategy, fusion.get());
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
   look_at_process_memory();
+  check_units(c, block_plans);
   std::vector<std::string> notes = c.data.notes;
   if (c.options.from_file && block_plans.size() > 1)
     notes.push_back(

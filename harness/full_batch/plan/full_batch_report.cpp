@@ -127,7 +127,7 @@ Json describe_cut_of_ranks(const FullBatchPlan& plan) {
     samples += block.train.halo.total_rows();
     for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
       const LayerShape& layer = plan.model.layers[l];
-      if (layer.reads_neighbours) neighbours += block.spatial_halo.total_rows();
+      if (sends_rows(plan.model.layers, l)) neighbours += block.spatial_halo.total_rows();
       if (layer.step_by_step) neighbours += product_rows(block, layer);
       if (block.earlier_steps[l]) earlier += block.earlier_steps[l]->total_rows();
       for (const ExchangePlan& handover : block.handover[l].plans) states += handover.total_rows();
@@ -150,7 +150,7 @@ Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
   for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
     const LayerShape& layer = plan.model.layers[l];
     const std::string prefix = "layer " + std::to_string(l + 1) + " ";
-    if (layer.reads_neighbours) {
+    if (sends_rows(plan.model.layers, l)) {
       exchanges.push_back(
           describe_exchange(prefix + "neighbours", "halo", block.spatial_halo, layer.input_width, plan.model.fp64));
     }

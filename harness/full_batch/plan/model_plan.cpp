@@ -50,4 +50,15 @@ ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feat
   return plan;
 }
 
+void send_first_input(const Case& c, ModelPlan& plan) {
+  LayerShape& first = plan.layers.front();
+  if (plan.layers.size() < 2 || !first.rows_alone || first.reads_neighbours || !plan.layers[1].reads_neighbours) {
+    throw InvalidRequest("/strategy/halo",
+                         "the first layer of " + c.model.at("name").get<std::string>() +
+                             " with these parameters does not compute each row from constants of that row alone, so "
+                             "readers cannot compute it again; leave halo out");
+  }
+  first.sends_input = true;
+}
+
 }  // namespace strobe

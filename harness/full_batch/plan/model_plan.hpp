@@ -33,4 +33,8 @@ ModelChoice choose_model(const Case& c);
 /// The model for vertices of `feature_width` features. Throws InvalidRequest("/load_model", ...).
 ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feature_width);
 
+/// Has ranks send the first layer's input to those who read its output. Throws InvalidRequest("/strategy/halo", ...)
+/// if readers cannot compute that output.
+void send_first_input(const Case& c, ModelPlan& plan);
+
 }  // namespace strobe

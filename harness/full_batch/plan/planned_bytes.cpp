@@ -23,7 +23,8 @@ class ByteCount {
       const LayerShape& layer = case_.model.layers[l];
       // Features are constants: no gradient flows back to them.
       const Passes halo_passes{passes.forward, l == 0 ? 0 : passes.backward};
-      if (layer.reads_neighbours) to(Traffic::halo) += neighbour_bytes(block, layer.input_width, halo_passes);
+      if (sends_rows(case_.model.layers, l))
+        to(Traffic::halo) += neighbour_bytes(block, layer.input_width, halo_passes);
       // Every slice sums over ranks once.
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});

@@ -82,7 +82,7 @@ std::vector<CoveredExchange> covered_exchanges(const ModelPlan& model, const Blo
   };
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const LayerShape& layer = layers[l];
-    if (layer.reads_neighbours) add(block.spatial_halo, {nullptr, l, "", layer.input_width, Traffic::halo, l == 0});
+    if (sends_rows(layers, l)) add(block.spatial_halo, {nullptr, l, "", layer.input_width, Traffic::halo, l == 0});
     if (!walks_timelines(layer)) continue;
     const CoveredExchange earlier{nullptr, l, "earlier", layer.spatial_width, Traffic::halo, false};
     const auto state = [l](std::size_t s, std::int64_t width) {

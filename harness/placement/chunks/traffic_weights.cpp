@@ -5,9 +5,9 @@
 namespace strobe {
 namespace {
 
-std::int64_t spatial_columns(const LayerShape& layer) {
-  std::int64_t columns = layer.reads_neighbours ? layer.input_width : 0;
-  for (const StepProduct& product : layer.products) columns += product.width;
+std::int64_t spatial_columns(const std::vector<LayerShape>& layers, std::size_t l) {
+  std::int64_t columns = sends_rows(layers, l) ? layers[l].input_width : 0;
+  for (const StepProduct& product : layers[l].products) columns += product.width;
   return columns;
 }
 
@@ -45,9 +45,9 @@ TrafficWeights traffic_weights(const std::vector<LayerShape>& layers, bool first
                                const std::string& kind) {
   TrafficWeights weights;
   const bool columns = kind != "profiled";
-  for (const LayerShape& layer : layers) {
-    weights.spatial += columns ? spatial_columns(layer) : spatial_stages(layer);
-    add_temporal(weights, layer, columns);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    weights.spatial += columns ? spatial_columns(layers, l) : spatial_stages(layers[l]);
+    add_temporal(weights, layers[l], columns);
   }
   if (!columns && first_product_done) ++weights.spatial;
   std::sort(weights.listed.begin(), weights.listed.end(), [](const TemporalTerm& a, const TemporalTerm& b) {

@@ -42,7 +42,7 @@ ColumnsOfNets columns_of(const RowReaders& readers) {
   ColumnsOfNets columns;
   for (std::size_t l = 0; l < readers.layers.size(); ++l) {
     const LayerShape& layer = readers.layers[l];
-    if (layer.reads_neighbours) columns.neighbours += (l == 0 ? 1 : 2) * layer.input_width;
+    if (sends_rows(readers.layers, l)) columns.neighbours += (l == 0 ? 1 : 2) * layer.input_width;
     for (const StepProduct& product : layer.products) {
       if (readers.supports == nullptr) columns.neighbours += 2 * product.width;
       if (readers.supports != nullptr) columns.supports[product.support] += 2 * product.width;
