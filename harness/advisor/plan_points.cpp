@@ -15,6 +15,7 @@
 #include "core/errors.hpp"
 #include "harness/advisor/plan_places.hpp"
 #include "harness/event_batches/strategies/event_options.hpp"
+#include "harness/full_batch/plan/model_plan.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/schedule_tag.hpp"
@@ -68,9 +69,19 @@ std::string family_of(const PlanSpace& space) {
   return ModelRegistry::instance().find(model, "--model").value.family;
 }
 
+/// Whether ranks may send what the first layer reads. Of models that may with few features alone, this says yes.
+bool may_send_inputs(const PlanSpace& space) {
+  std::vector<Setting> settings{{"workload", "uniform", "--model"}};  // the model alone decides
+  for (const Setting& setting : space.settings)
+    if (setting.path == "model" || setting.path.starts_with("model.")) settings.push_back(setting);
+  const Case c = suite_from_settings(settings).cases.front();
+  return may_send_first_input(choose_model(c).equations->layers(1));
+}
+
 /// Whether the search leaves out the strategy's parameter, for this model or without a metric. By the time of an epoch
 /// alone, the largest batch would always win.
 bool left_alone(const std::string& parameter, const PlanSpace& space) {
+  if (parameter == "halo") return family_of(space) != "snapshots" || !may_send_inputs(space);
   const std::vector<std::string>& batches = event_batch_names();
   if (std::find(batches.begin(), batches.end(), parameter) == batches.end()) return false;
   return family_of(space) != "events" || !space.until_metric;

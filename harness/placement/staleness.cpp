@@ -26,6 +26,8 @@ bool has_stale_fields(const FieldTable& fields) {
   return std::find(names.begin(), names.end(), "stale") != names.end();
 }
 
+std::vector<std::string> searched_halos(bool /*sizes_only*/) { return {"outputs", "inputs"}; }
+
 Staleness staleness_of(const StaleOptions& options) {
   Staleness staleness;
   if (options.stale == "static") staleness.kind = Staleness::Kind::static_share;

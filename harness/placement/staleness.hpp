@@ -37,6 +37,9 @@ struct StaleOptions {
   std::int64_t servers = 0;  // ranks that also hold what ranks read of others; 0: peers send to each other
 };
 
+/// Values of `halo` that a search tries, where the model allows both.
+std::vector<std::string> searched_halos(bool sizes_only);
+
 /// Adds the options to a strategy's own, whose parameters `S` derive from StaleOptions.
 template <class S>
 FieldTable with_stale_fields(FieldTableBuilder<S> fields) {
@@ -59,6 +62,7 @@ FieldTable with_stale_fields(FieldTableBuilder<S> fields) {
           "halo", &S::halo, {"outputs", "inputs"},
           "rows of the first layer that ranks send: its outputs, or the constants that it reads, from which readers "
           "compute the outputs again")
+      .searched(searched_halos)
       .template integer<std::int64_t>(
           "servers", &S::servers, "",
           "ranks that also serve: owners push rows of halos, states and gradients to them, and readers pull them; "

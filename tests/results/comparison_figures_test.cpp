@@ -221,7 +221,8 @@ TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
                            " plan --workload ucsocial:window=1d --model t-gcn:preset=small --task future-links --set "
                            "task.candidates=49 --set task.batch=200 --set task.pair_history=1000 --set "
                            "task.history=event --set optimizer.rate=0.03 --set nb=1 --set inputs=streamed --set "
-                           "transfer=direct --set overlap=1 --strategy snapshot,vertex:partitioner=range --until "
+                           "transfer=direct --set overlap=1 --strategy "
+                           "snapshot,vertex:partitioner=range,halo=outputs --until "
                            "mrr=0.75 --clusters p3dn-v100,p5-h100 --nodes 1 --epochs 40 --json 2>/dev/null";
   ASSERT_EQ(testing_results::run_program({"sh", "-c", plan}, folder_.file("plan.json")), 0);
   const std::string text =

@@ -50,15 +50,18 @@ ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feat
   return plan;
 }
 
+bool may_send_first_input(const std::vector<LayerShape>& layers) {
+  return layers.size() > 1 && layers[0].rows_alone && !layers[0].reads_neighbours && layers[1].reads_neighbours;
+}
+
 void send_first_input(const Case& c, ModelPlan& plan) {
-  LayerShape& first = plan.layers.front();
-  if (plan.layers.size() < 2 || !first.rows_alone || first.reads_neighbours || !plan.layers[1].reads_neighbours) {
+  if (!may_send_first_input(plan.layers)) {
     throw InvalidRequest("/strategy/halo",
                          "the first layer of " + c.model.at("name").get<std::string>() +
                              " with these parameters does not compute each row from constants of that row alone, so "
                              "readers cannot compute it again; leave halo out");
   }
-  first.sends_input = true;
+  plan.layers.front().sends_input = true;
 }
 
 }  // namespace strobe

@@ -33,6 +33,9 @@ ModelChoice choose_model(const Case& c);
 /// The model for vertices of `feature_width` features. Throws InvalidRequest("/load_model", ...).
 ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feature_width);
 
+/// Whether readers of the first layer's output can compute it again.
+bool may_send_first_input(const std::vector<LayerShape>& layers);
+
 /// Has ranks send the first layer's input to those who read its output. Throws InvalidRequest("/strategy/halo", ...)
 /// if readers cannot compute that output.
 void send_first_input(const Case& c, ModelPlan& plan);
