@@ -105,6 +105,18 @@ TEST_P(CudaLaw3, BlocksAndDifferencesToo) {
   }
 }
 
+TEST(CudaRuns, HalosOfInputsGiveTheCurveOfTheCpu) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  for (const std::string model : {"t-gcn", "evolve-gcn-o"}) {
+    Json request = small_case(model);
+    const CaseResult judge = run(request, "cpu", "sequential", 1);
+    request["strategy"]["halo"] = "inputs";
+    for (const std::string& device : devices)
+      for (const std::string strategy : {"vertex", "chunk"})
+        expect_same_curve(run(request, device, strategy, 3), judge, 1e-10, device + "/" + strategy + "/" + model);
+  }
+}
+
 TEST_P(CudaLaw3, SinglePrecisionStaysClose) {
   if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   Json request = small_case(GetParam());

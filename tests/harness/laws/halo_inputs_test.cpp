@@ -90,6 +90,20 @@ TEST_P(HaloInputs, GiveTheSameCurveInBlocksSlicesAndStreams) {
   }
 }
 
+TEST_P(HaloInputs, GiveTheSameCurveWhereVerticesComeAndGo) {
+  for (const Json& model : models_with_such_a_layer()) {
+    Json request = halo_request(model, {{"name", "sequential"}}, 1);
+    request["workload"] = {{"name", "ucsocial"}, {"window", "14d"}};
+    request["presence"] = "active";
+    const CaseResult sequential = trained(request);
+    request["ranks"] = GetParam();
+    for (const char* strategy : {"vertex", "chunk"}) {
+      request["strategy"] = {{"name", strategy}, {"halo", "inputs"}};
+      expect_curve(trained(request), sequential, model.dump() + strategy);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, HaloInputs, testing::Values(2, 3, 4), testing::PrintToStringParamName());
 
 /// Pairs of a cell and another rank that reads its row, from the graph and the owners alone.
