@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -44,7 +45,8 @@ class FullBatchSchedule final : public SchedulePlan {
     if (const std::string& sha256 = plan_->data.samples->negatives_sha256; !sha256.empty())
       facts.values["negatives_sha256"] = sha256;
     if (plan_->fusion != nullptr) add_fusion(samples, facts);
-    if (plan_->model.layers.front().sends_input) facts.set("redundant_computation", computed_again());
+    if (const std::int64_t layers = layers_computed_again(); layers > 0)
+      facts.set("redundant_computation", computed_again(layers));
     if (plan_->stale.active)
       add_sent_share(plan_->stale.traffic, plan_->ranks(), summary_.approximations.empty(), samples, facts);
     return facts;
@@ -125,12 +127,19 @@ class FullBatchSchedule final : public SchedulePlan {
     return entries * 2 * (4 + element) + cells * (static_cast<std::uint64_t>(graph.cell_width()) * element + 64);
   }
 
-  /// Rows of the first layer that ranks compute for cells of others, over the cells of all layers.
-  double computed_again() const {
+  /// Layers that ranks also compute for cells of others.
+  std::int64_t layers_computed_again() const {
+    const std::vector<LayerShape>& layers = plan_->model.layers;
+    return std::count_if(layers.begin(), layers.end(),
+                         [](const LayerShape& layer) { return layer.sends_input || layer.computes_read_rows; });
+  }
+
+  /// Rows of `layers` layers that ranks compute for cells of others, over the cells of all layers.
+  double computed_again(std::int64_t layers) const {
     std::int64_t rows = 0;
     for (const BlockPlan& block : plan_->blocks) rows += block.spatial_halo.total_rows();
     const PreparedGraph& graph = *plan_->data.graph;
-    return static_cast<double>(rows) / static_cast<double>(graph.vertices * graph.steps) /
+    return static_cast<double>(rows * layers) / static_cast<double>(graph.vertices * graph.steps) /
            static_cast<double>(plan_->model.layers.size());
   }
 

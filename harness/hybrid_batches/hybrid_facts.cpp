@@ -35,8 +35,8 @@ const Register<FactsTag> hybrid_batch_facts{
         number()},
        {"redundant_computation", "1",
         "For hybrid batches: cells that the layers of a batch compute beyond its targets, over the target "
-        "cells of all layers; mean of a few batches of the first size, drawn while planning. For full batches with "
-        "halo=inputs: rows of the first layer that ranks compute for cells of others, over the cells of all layers.",
+        "cells of all layers; mean of a few batches of the first size, drawn while planning. For full batches: "
+        "rows of a layer that ranks compute for cells of others, over the cells of all layers.",
         number()}},
       ""},
      {}}};

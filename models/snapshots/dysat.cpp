@@ -73,7 +73,9 @@ class Dysat final : public Model {
   }
 
   std::vector<LayerShape> layers(std::int64_t feature_width) const override {
-    return {{feature_width, p_.hidden, p_.hidden, true, TemporalNeed::all}};
+    std::vector<LayerShape> shapes{{feature_width, p_.hidden, p_.hidden, true, TemporalNeed::all}};
+    shapes[0].computes_read_rows = true;  // what the attention scores and sums
+    return shapes;
   }
 
   std::vector<ParameterShape> parameters(std::int64_t feature_width) const override {

@@ -73,6 +73,8 @@ struct LayerShape {
   LayerSums sums = {};
   std::int64_t reset_every = 0;  // with TemporalNeed::recurrent: state is zero at every so manieth step; 0 = never
   bool fades = false;            // with TemporalNeed::window: weights 1 / distance in place of a mean
+  /// Whether the spatial stage computes something of every row that it reads, own or of another rank.
+  bool computes_read_rows = false;
   /// Chosen by a plan for a first layer of rows_alone: ranks send this layer's input to the readers of its output,
   /// which compute that output again (strategies' halo=inputs).
   bool sends_input = false;

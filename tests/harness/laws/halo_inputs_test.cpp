@@ -143,6 +143,16 @@ TEST(HaloInputsVolume, EveryRowCrossesOnceAsInputAndIsCountedAsComputedAgain) {
   }
 }
 
+TEST(HaloInputsVolume, AnAttentionProjectsRowsOfOthersAndTheRowSaysSo) {
+  const Json request = halo_request({{"name", "dysat"}}, {{"name", "vertex"}, {"partitioner", "hash"}}, 3);
+  const auto plan = test::full_batch_plan(case_from_json(request, ""));
+  const std::int64_t rows = rows_read_elsewhere(*plan->data.graph, plan->strategy.spatial);
+  const Json twice = trained(request).facts.values.at("redundant_computation");
+  EXPECT_DOUBLE_EQ(twice.get<double>(), static_cast<double>(rows) / (60 * 6)) << "one layer, six training steps";
+  const CaseResult sums = trained(halo_request({{"name", "t-gcn"}}, {{"name", "vertex"}}, 3));
+  EXPECT_EQ(sums.facts.values.count("redundant_computation"), 0u);
+}
+
 TEST(HaloInputsVolume, SimulatedEqualsReal) {
   Json request = halo_request({{"name", "t-gcn"}}, {{"name", "vertex"}, {"halo", "inputs"}}, 3);
   const CaseResult real = trained(request);
