@@ -41,6 +41,13 @@ std::string group_label(const Case& c) {
   return label;
 }
 
+/// "t-gcn/small" for another program's run "t-gcn/small/ddp-2", which names its graph; "" for Strobe's own cases.
+std::string group_of_program(const Case& c) {
+  const std::string program = c.strategy.value("program", "");
+  const std::size_t way = program.rfind('/');
+  return way == std::string::npos ? "" : program.substr(0, way);
+}
+
 double peak_of(const Row& row) {
   if (!row.peak_bytes) return 0;
   std::uint64_t most = 0;
@@ -86,8 +93,10 @@ CaseJudgement judge_case(const PairResult& result) {
   CaseJudgement one;
   const Case& c = result.pair.measured;
   one.id = result.pair.id;
-  one.group = group_label(c);
-  one.strategy = strategy_label(c);
+  one.group = group_of_program(c);
+  if (one.group.empty()) one.group = group_label(c);
+  // Another program is known by the strategy that predicts it.
+  one.strategy = strategy_label(c.strategy.at("name") == "external" ? result.pair.simulated : c);
   one.measured = measured_row(result);
   const Case& simulated = result.pair.simulated;
   one.predicted =

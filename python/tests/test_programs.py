@@ -12,19 +12,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "bench" / "peers" / "programs"
 PROGRAM = os.environ.get("STROBE_PROGRAM", str(ROOT / "build" / "strobe"))
 NEEDED = ("torch", "torch_geometric", "torch_geometric_temporal")
+EVENTS = "bursty_events:vertices=100,events=1500"
 SMALL = "uniform:vertices=60,steps=7,density=3"
 
 
-def losses(model: str, way: str, ranks: int, *, epochs: int = 3, workload: str = SMALL) -> list[float]:
+def losses(model: str, way: str, ranks: int, *, epochs: int = 3, workload: str = SMALL,
+           script: str = "snapshots.py") -> list[float]:
     """The losses that a program states."""
     with tempfile.TemporaryDirectory() as folder:
         stated = pathlib.Path(folder) / "epochs"
-        subprocess.run([sys.executable, "-W", "ignore", str(PROGRAMS / "snapshots.py"), "--model", model, "--workload",
+        subprocess.run([sys.executable, "-W", "ignore", str(PROGRAMS / script), "--model", model, "--workload",
                         workload, "--way", way, "--ranks", str(ranks), "--width", "8"], check=True, timeout=900,
                        capture_output=True, env={**os.environ, "STROBE_PROGRAM": PROGRAM, "OMP_NUM_THREADS": "1",
                                                  "STROBE_EPOCHS": str(epochs), "STROBE_EPOCH_FILE": str(stated)})
         lines = [json.loads(line) for line in stated.read_text().splitlines()]
     assert len(lines) == epochs and all(line["epoch_seconds"] > 0 for line in lines), lines
+    assert all(line["metrics"]["fixed_kernel_seconds"] > 0 for line in lines), lines
     return [line["loss"] for line in lines]
 
 
@@ -45,6 +48,17 @@ class Programs(unittest.TestCase):
             with self.subTest(model):
                 found = losses(model, "alone", 1, epochs=8)
                 self.assertLess(found[-1], found[0])
+
+    def test_the_program_of_events_learns_alone_and_with_two_memories(self) -> None:
+        for ranks in (1, 2):
+            with self.subTest(ranks):
+                found = losses("tgn", "batches", ranks, epochs=20, workload=EVENTS, script="events.py")
+                self.assertLess(sum(found[-5:]), sum(found[:5]))  # each epoch draws other negatives
+
+    @unittest.skipUnless(importlib.util.find_spec("dgl"), "needs DGL")
+    def test_the_program_with_dgl_learns(self) -> None:
+        found = losses("dgl-t-gcn", "alone", 1, epochs=8)
+        self.assertLess(found[-1], found[0])
 
     def test_graphs_are_those_of_strobe(self) -> None:
         sys.path.insert(0, str(PROGRAMS))

@@ -218,6 +218,16 @@ TEST(SoftwareProfiles, WrongOnesAreRefusedWithTheirPointer) {
       complaint([](Json& json) { json["calls"]["by_operation"]["spmm"] = 0; }).rfind("/calls/by_operation/spmm|", 0),
       0u);
   EXPECT_EQ(complaint([](Json& json) { json["calls"]["date"] = "yesterday"; }).rfind("/calls/date|", 0), 0u);
+  const auto with_piece = [](const Json& piece) {
+    return complaint([&](Json& json) { json["measured"]["csr_product"] = piece; });
+  };
+  const Json piece = {{"value", 1e-9}, {"unit", "s/entry"}, {"source", "a test"}, {"date", "2026-11-30"}};
+  EXPECT_EQ(with_piece(piece), "accepted");
+  for (const char* key : {"value", "unit", "source", "date"}) {
+    Json lacking = piece;
+    lacking.erase(key);
+    EXPECT_EQ(with_piece(lacking).rfind(std::string("/measured/csr_product/") + key + "|", 0), 0u) << key;
+  }
   EXPECT_THROW(load_software("pytorch-eagre"), InvalidRequest);
   EXPECT_THROW(load_software("pytorch-eager:without=cooo"), InvalidRequest);
   EXPECT_THROW(load_software("pytorch-eager:with=coo"), InvalidRequest);

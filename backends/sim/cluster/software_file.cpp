@@ -31,7 +31,8 @@ constexpr Key profile_keys[] = {{"$comment", Form::text, Need::never},
                                 {"calls", Form::object},
                                 {"gpu", Form::object},
                                 {"cpu", Form::object},
-                                {"host", Form::object}};
+                                {"host", Form::object},
+                                {"measured", Form::object, Need::never}};
 constexpr Key calls_keys[] = {
     {"other", Form::positive}, {"by_operation", Form::object}, {"source", Form::text}, {"date", Form::text}};
 constexpr Key device_keys[] = {{"issue_seconds", Form::not_negative, Need::always, true},
@@ -50,6 +51,8 @@ constexpr Key device_keys[] = {{"issue_seconds", Form::not_negative, Need::alway
                                {"message_seconds", Form::not_negative, Need::always, true},
                                {"context_bytes", Form::bytes, Need::always, true},
                                {"saved_tensors_factor", Form::factor, Need::always, true}};
+constexpr Key measured_keys[] = {
+    {"value", Form::not_negative}, {"unit", Form::text}, {"source", Form::text}, {"date", Form::text}};
 constexpr Key host_keys[] = {{"row_seconds", Form::not_negative, Need::always, true},
                              {"serialise_seconds_per_message", Form::not_negative, Need::always, true},
                              {"serialise_seconds_per_byte", Form::not_negative, Need::always, true}};
@@ -184,6 +187,18 @@ void read_host_of_profile(const Json& json, Software& software) {
   software.serialise_byte_seconds = host.at("serialise_seconds_per_byte", SoftwareTerm::serialisation);
 }
 
+/// Numbers that no term charges need a unit and a source all the same.
+void check_measured(const Json& json) {
+  for (const auto& [name, piece] : json.items()) {
+    const std::string pointer = "/measured/" + name;
+    sim::check_keys(piece, measured_keys, pointer);
+    if (!piece.at("value").is_number())
+      throw InvalidRequest(pointer + "/value", "expected a number, found " + piece.at("value").dump());
+    sim::text_at(piece, "unit", pointer);
+    sim::check_provenance(piece, pointer);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> software_names() {
@@ -216,6 +231,7 @@ std::shared_ptr<const Software> load_software(const std::string& text, bool proc
   const char* const device = processor ? "cpu" : "gpu";
   read_device(json.at(device), std::string("/") + device, *software);
   read_host_of_profile(json.at("host"), *software);
+  if (json.contains("measured")) check_measured(json.at("measured"));
   return software;
 }
 

@@ -1,10 +1,11 @@
 """Measures what PyTorch and PyTorch Geometric take on this machine and writes a software profile.
 
-    python3 calibrate.py --out pytorch-here.json     then: strobe run --device sim --software pytorch-here.json ...
+    python3 calibrate.py --out pytorch-here.json          what `strobe calibrate --software pytorch` runs
 
 Numbers of the groups `cpu` and `host` are measured, and so are counts of calls. Those of `gpu` are the bundled
 profile's, because nothing here runs on a GPU. The entries of a sparse product are those of PyTorch Geometric: a
-convolution normalises its edges, gathers a row for each and adds it to its target.
+convolution normalises its edges, gathers a row for each and adds it to its target. `measured` holds single pieces that
+no term charges (pieces.py).
 """
 
 import argparse
@@ -22,6 +23,7 @@ from torch_geometric.nn import GCNConv
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
 import software_profile as parts  # noqa: E402
+from pieces import all_pieces  # noqa: E402
 
 VERTICES, EDGES, WIDTH = 50_000, 400_000, 32
 
@@ -87,13 +89,16 @@ def profile_of(base: dict[str, Any], name: str, rounds: int) -> dict[str, Any]:
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
     model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
-    machine = (f"bench/peers/programs/calibrate.py, PyTorch {torch.__version__} on {model}, {os.cpu_count()} cores, "
+    machine = (f"strobe calibrate --software pytorch, PyTorch {torch.__version__} on {model}, {os.cpu_count()} cores, "
                f"{torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}, least of {rounds} rounds")
     profile = {**base, "name": name, "framework": f"PyTorch {torch.__version__}",
                "description": f"PyTorch {torch.__version__} with PyTorch Geometric, measured on this machine"}
     for group, numbers in (("cpu", cpu), ("host", host)):
         profile[group] = {**base[group], **{key: {"value": float(f"{value:.4g}"), "source": f"{machine}: {how}",
                                                   "date": today} for key, (value, how) in numbers.items()}}
+    pieces = all_pieces(parts.Timer("cpu", rounds)).items()
+    profile["measured"] = {key: {"value": float(f"{value:.4g}"), "unit": unit, "source": f"{machine}: {how}",
+                                 "date": today} for key, (value, unit, how) in pieces}
     profile["calls"] = {**base["calls"], "by_operation": {**base["calls"]["by_operation"], **counts},
                         "source": f"{machine}; operations not measured as in {base['name']}", "date": today}
     return profile

@@ -1,4 +1,4 @@
-"""The models, with the layers of PyTorch Geometric and PyTorch Geometric Temporal as their users call them.
+"""The models, with the layers of PyTorch Geometric, PyTorch Geometric Temporal and DGL as their users call them.
 
 PyTorch Geometric Temporal imports torch_sparse, which has no wheel for new versions of PyTorch. Its cells need only the
 name of a class from it, for which PyTorch Geometric has a stand-in.
@@ -46,6 +46,37 @@ class Gated(torch.nn.Module):
         reset = torch.sigmoid(cell.linear_r(torch.cat([convolved[1], state], 1)))
         fresh = torch.tanh(cell.linear_h(torch.cat([convolved[2], state * reset], 1)))
         return update * state + (1 - update) * fresh
+
+
+class DglGated(torch.nn.Module):
+    """T-GCN with DGL's GraphConv: a graph object for each snapshot, made once."""
+
+    def __init__(self, width: int):
+        import dgl
+        from dgl.nn import GraphConv
+
+        super().__init__()
+        self.dgl, self.width, self.graphs = dgl, width, {}
+        self.convolutions = torch.nn.ModuleList([GraphConv(2, width) for _ in range(3)])
+        self.gates = torch.nn.ModuleList([torch.nn.Linear(2 * width, width) for _ in range(3)])
+
+    def snapshot(self, graph, t):  # type: ignore[no-untyped-def]
+        if t not in self.graphs:
+            made = self.dgl.graph(tuple(graph.edges[t]), num_nodes=graph.vertices)
+            self.graphs[t] = self.dgl.add_self_loop(made)
+        return self.graphs[t]
+
+    def forward(self, graph, steps, parts):  # type: ignore[no-untyped-def]
+        state, results = torch.zeros(graph.vertices, self.width), []
+        for t in steps:
+            snapshot = self.snapshot(graph, t)
+            update, reset, fresh = (conv(snapshot, graph.features[t]) for conv in self.convolutions)
+            update = torch.sigmoid(self.gates[0](torch.cat([update, state], 1)))
+            reset = torch.sigmoid(self.gates[1](torch.cat([reset, state], 1)))
+            fresh = torch.tanh(self.gates[2](torch.cat([fresh, state * reset], 1)))
+            state = update * state + (1 - update) * fresh
+            results.append(torch.relu(state))
+        return results
 
 
 class Evolving(torch.nn.Module):
@@ -116,6 +147,8 @@ def make(name: str, vertices: int, steps: int, width: int, parted: bool) -> tupl
         raise SystemExit(f"{name} is not written for divided vertices; use evolve-gcn-o or t-gcn")
     if name == "gconvgru":
         return Gated(GConvGRU(2, width, K=2)), width
+    if name == "dgl-t-gcn":
+        return DglGated(width), width
     if name == "evolve-gcn-h":
         return Evolving(lambda w: EvolveGCNH(vertices, w), width), width
     if name == "mpnn-lstm":

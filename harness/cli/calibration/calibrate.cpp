@@ -14,6 +14,7 @@
 #include "harness/calibration/batch_making.hpp"
 #include "harness/calibration/calibration.hpp"
 #include "harness/cli/calibration/calibrate_chunks.hpp"
+#include "harness/cli/calibration/calibrate_software.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
@@ -28,12 +29,24 @@
 namespace strobe {
 namespace {
 
+constexpr const char* default_cluster_name = "this-machine";
+
 struct CalibrateCommand {
-  std::string suite, comm, device, filter, samples, name = "this-machine", out;
+  std::string suite, comm, device, filter, samples, name = default_cluster_name, out, software;
   std::vector<std::string> sets;
   bool quick = false, json = false;
   ChunkOptions chunks;
 };
+
+/// Refuses options for machines and chunks together with --software.
+void check_software_alone(const CalibrateCommand& command) {
+  if (command.suite.empty() && command.comm.empty() && command.filter.empty() && command.samples.empty() &&
+      command.sets.empty() && command.device.empty() && command.chunks == ChunkOptions())
+    return;
+  throw InvalidRequest("--software",
+                       "measures a framework on the processor and takes only --name, --out, --quick and --json; leave "
+                       "the others out");
+}
 
 /// Refuses options for machines together with --chunks, and options for chunks without it.
 void check_kind(const CalibrateCommand& command) {
@@ -227,6 +240,11 @@ void add_batch_making(bool quick, CalibrationData& data) {
 }
 
 int calibrate(const CalibrateCommand& command) {
+  if (!command.software.empty()) {
+    check_software_alone(command);
+    const std::string name = command.name == default_cluster_name ? "" : command.name;
+    return calibrate_software(command.software, name, command.out, command.quick, command.json);
+  }
   check_kind(command);
   const World world = launched_world();
   if (command.chunks.chunks && world.size > 1)
@@ -274,12 +292,18 @@ CommandAction define_calibrate(CommandOptions& options) {
   options.text("--out", command->out, "cluster file to write (default NAME.json)", "FILE");
   options.text("--samples", command->samples,
                "also keep the raw samples here, one JSON object a line, case by case as they are measured", "FILE");
-  options.toggle("--json", command->json, "print the cluster file instead of the table of residuals");
+  options.text(
+      "--software", command->software,
+      "measure an installed framework instead, and write a profile for --software (default pytorch-here.json): "
+      "pytorch",
+      "NAME");
+  options.toggle("--json", command->json, "print the file instead of the table");
   define_chunk_options(options, command->chunks);
   options.example(
       "Exits with 1 when a case failed; it is left out of the fit.\n"
       "Examples: strobe calibrate --quick\n"
       "          strobe calibrate --chunks --quick --model dysat\n"
+      "          strobe calibrate --software pytorch --out pytorch-here.json\n"
       "          mpirun -n 2 strobe calibrate --comm mpi --out two-processes.json");
   return [command] { return calibrate(*command); };
 }

@@ -8,14 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
-#include "backends/communicator.hpp"
 #include "core/errors.hpp"
 #include "core/shown_text.hpp"
-#include "core/units.hpp"
-#include "harness/calibration/machine_rates.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
-#include "harness/cli/validation/validation_keeper.hpp"
+#include "harness/cli/validation/validate_programs.hpp"
+#include "harness/cli/validation/validation_run.hpp"
 #include "harness/measure/run_request.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
@@ -33,14 +31,6 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t explained_cases = 5;
-
-struct ValidateCommand {
-  std::string suite, cluster, out, filter, figure, published, measured, pledge;
-  std::vector<std::string> sets;
-  bool json = false, terms = false;
-};
-
 void check_world_of_validation(const Suite& suite, const World& world) {
   if (world.size <= 1) return;
   for (const Case& c : suite.cases) {
@@ -51,38 +41,6 @@ void check_world_of_validation(const Suite& suite, const World& world) {
   }
 }
 
-/// Reports every run and keeps its rows. `keeper` is null in all processes except the first.
-PairListener listener_of(Progress& progress, const World& world, ValidationKeeper* keeper) {
-  PairListener listener;
-  listener.begin = [&progress](const std::string& what) { progress.begin(what); };
-  listener.end = [&progress](const std::string& what, const CaseResult& result) {
-    const double seconds = result.samples.empty() ? 0 : result.samples.back().epoch_seconds;
-    progress.finish(what, seconds > 0 ? format_seconds(seconds) : "-", result.status, result.reason);
-  };
-  listener.keep = [&world, keeper](const PairResult& result) {
-    if (keeper != nullptr) alone_in_world(world, [&] { keeper->keep(result); });
-  };
-  return listener;
-}
-
-std::vector<PairResult> run_pairs(const PairSelection& selection, const World& world, ValidationKeeper* keeper) {
-  const bool first = world.rank == 0;
-  std::size_t runs = selection.pairs.size();
-  for (const ValidationPair& pair : selection.pairs) runs += static_cast<std::size_t>(pair.measured.repeat);
-  Progress progress(runs, !first);
-  return measure_pairs(selection.pairs, first, listener_of(progress, world, keeper));
-}
-
-/// Measures the machine's ceilings as `strobe calibrate` does, and divides them by those of the cluster file. All
-/// processes of a world must call it.
-MachineShare machine_share(const std::string& cluster, const Case& any) {
-  const bool any_size = CommunicatorRegistry::instance().find(any.comm, "/comm").value.world_size() == 0;
-  const MachineRates now = machine_rates(any, any_size ? 1 : any.ranks);
-  const GpuModel& then = load_cluster(cluster)->gpu;
-  return {now.flops_fp32_per_second / then.flops_fp32_per_second,
-          now.memory_bytes_per_second / then.memory_bytes_per_second};
-}
-
 void check_cluster_of(const ValidateCommand& command) {
   if (command.cluster.empty()) {
     throw InvalidRequest("--cluster",
@@ -90,33 +48,6 @@ void check_cluster_of(const ValidateCommand& command) {
                          "papers instead)");
   }
   check_cluster(command.cluster, "--cluster");
-}
-
-void narrate_selection(const PairSelection& selection, const std::string& cluster, const std::string& errors) {
-  if (!selection.calibrated) narrate(fmt::format("warning: {} is not calibrated; errors are {}", cluster, errors));
-  narrate(fmt::format("judging {}; {} left out", counted(selection.pairs.size(), "case"), selection.left_out.size()));
-}
-
-std::string folder_of(const ValidateCommand& command, const Suite& suite) {
-  RunRequest output;
-  output.out = command.out;
-  return output_folder(output, suite);
-}
-
-/// Draws and prints the report. Returns the exit status.
-int print_validation(const ValidateCommand& command, const ValidationReport& report, const Json& json) {
-  if (!command.figure.empty()) draw_figure("validation", json, command.figure);
-  print_data(command.json ? json.dump(2) + "\n" : shown_lines(validation_text(report, explained_cases)));
-  return validation_status(report);
-}
-
-/// Writes and prints the report. Returns the exit status.
-int finish(const ValidateCommand& command, const ValidationReport& report, const ValidationKeeper& keeper) {
-  const Json json = validation_to_json(report);
-  keeper.write(report.judgement, json);
-  const int status = print_validation(command, report, json);
-  narrate("kept in " + keeper.folder());
-  return status;
 }
 
 /// A model that --set names without sizes gets those of its paper.
@@ -153,9 +84,9 @@ int validate_here(const ValidateCommand& command) {
   const std::vector<PairResult> results = run_pairs(selection, world, keeper.get());
   note_machine();
   if (!first) return 0;
-  return finish(command,
-                {suite.name, command.cluster, selection.calibrated, selection.left_out, judge_pairs(results), machine},
-                *keeper);
+  const ValidationReport report{suite.name,         command.cluster,      selection.calibrated,
+                                selection.left_out, judge_pairs(results), machine};
+  return finish(command, report, *keeper, validation_to_json(report));
 }
 
 /// The cases and rows of --measured.
@@ -233,15 +164,10 @@ int validate_earlier(const ValidateCommand& command) {
   std::vector<PairResult> results = earlier_results(selection.pairs, cases);
   Progress progress(results.size(), false);
   simulate_pairs(results, listener_of(progress, world, &keeper));
-  return finish(command,
-                {cases.suite.name,
-                 command.cluster,
-                 selection.calibrated,
-                 selection.left_out,
-                 judge_pairs(results),
-                 {},
-                 cases.origin},
-                keeper);
+  const ValidationReport report{cases.suite.name,   command.cluster,      selection.calibrated,
+                                selection.left_out, judge_pairs(results), {},
+                                cases.origin};
+  return finish(command, report, keeper, validation_to_json(report));
 }
 
 /// Compares predictions with public measurements of collectives.
@@ -287,11 +213,26 @@ int validate_published(const ValidateCommand& command) {
 }
 
 int validate(const ValidateCommand& command) {
+  for (const auto& [flag, given] :
+       {std::pair{"--published", !command.published.empty()}, {"--pledge", !command.pledge.empty()}}) {
+    if (given && !command.programs.empty())
+      throw InvalidRequest("--programs", fmt::format("does not go with {}; leave one of them out", flag));
+  }
+  if (!command.software.empty() && command.programs.empty())
+    throw InvalidRequest("--software", "says whose program --programs predicts; add --programs, or leave it out");
   if (!command.published.empty()) return validate_published(command);
   if (!command.figure.empty()) check_figure_path(command.figure);
   if (!command.pledge.empty()) return validate_pledge(command);
   check_cluster_of(command);
+  if (!command.programs.empty()) return validate_programs(command);
   return command.measured.empty() ? validate_here(command) : validate_earlier(command);
+}
+
+void define_programs(CommandOptions& options, ValidateCommand& command) {
+  options.text("--programs", command.programs,
+               "measure and predict public PyTorch programs in turn: names with commas between them, or all", "NAMES");
+  options.text("--software", command.software,
+               "with --programs: the profile that predicts them (default pytorch-eager)", "NAME|FILE");
 }
 
 CommandAction define_validate(CommandOptions& options) {
@@ -312,6 +253,7 @@ CommandAction define_validate(CommandOptions& options) {
                "compare with a paper's printed figures instead: its name, or all; collectives compares with public "
                "measurements of collectives (needs no cluster file and no suite)",
                "PAPER");
+  define_programs(options, *command);
   options.toggle("--terms", command->terms,
                  "with --published: also predict with each term of the paper's software left out in turn");
   options.repeated("--set", command->sets, "key.path=value for every case, such as epochs=3", "KEY=VALUE");
@@ -329,6 +271,7 @@ CommandAction define_validate(CommandOptions& options) {
       "          strobe validate --cluster this-machine.json --filter chess --set repeat=5\n"
       "          strobe validate --measured runs/rented-gpu --cluster p5-h100 --filter r1#\n"
       "          strobe validate --pledge before.json --measured runs/rented-gpu\n"
+      "          strobe validate --programs t-gcn,dysat --cluster this-machine.json --software software.json\n"
       "          strobe validate --published esdg");
   return [command] { return validate(*command); };
 }
