@@ -46,8 +46,8 @@ struct PieceScope {
 using RoundSums = std::vector<std::vector<PairRows>>;
 
 /// The pieces of a placement's timelines, by round. Cost O(T N). Memory: 16 bytes a vertex while it runs, and the
-/// pieces. Of owners out of scope it lists only pieces that give a state to an own one or get one, without their other
-/// steps; `beyond`, if any, gets the sums of the rest.
+/// pieces. Pieces out of scope are listed only if they give a state to an own piece or get one. They may miss steps.
+/// `beyond`, if any, gets the sums of the rest.
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start,
                                          const PieceScope& scope, RoundSums* beyond);
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});

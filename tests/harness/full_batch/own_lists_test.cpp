@@ -50,7 +50,7 @@ void expect_part(const ExchangePlan& own, const ExchangePlan& all, Rank rank) {
   }
 }
 
-/// What others list is what they need of `rank`.
+/// Other ranks list the cells that they need of `rank`, and no others.
 void expect_needs(const HaloNeeds& own, const HaloNeeds& all, const Placement& placement, Rank rank) {
   for (Rank r = 0; r < listed_ranks; ++r) {
     std::int64_t left_out = 0;
