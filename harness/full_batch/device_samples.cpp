@@ -21,14 +21,16 @@ DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only)
   return samples;
 }
 
-std::vector<double> in_task_order(const std::vector<double>& outputs, const PlacedSamples& placed, std::int64_t width) {
+std::vector<double> in_task_order(const std::vector<double>& outputs, const Samples& samples,
+                                  const PlacedSamples& placed, const Placement& spatial, std::int64_t width) {
+  std::vector<std::int64_t> next{0};  // the place of each rank's next sample
+  for (const LocalSamples& rank : placed.ranks) next.push_back(next.back() + rank.count());
   std::vector<double> ordered(outputs.size());
-  auto next = outputs.begin();
-  for (const LocalSamples& rank : placed.ranks) {
-    for (const std::int64_t index : rank.index) {
-      std::copy(next, next + width, ordered.begin() + index * width);
-      next += width;
-    }
+  const std::size_t arity = samples.arity;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    const Rank rank = spatial.owner(samples.vertices[i * arity], samples.step[i]);
+    const auto from = outputs.begin() + next[rank]++ * width;
+    std::copy(from, from + width, ordered.begin() + static_cast<std::int64_t>(i) * width);
   }
   return ordered;
 }

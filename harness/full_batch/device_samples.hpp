@@ -17,7 +17,9 @@ struct DeviceSamples {
 /// Moves in the rows and, unless `rows_only`, the expected results.
 DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only);
 
-/// `outputs` [n, width] hold rank after rank. Returns them in the order of the task's list.
-std::vector<double> in_task_order(const std::vector<double>& outputs, const PlacedSamples& placed, std::int64_t width);
+/// `outputs` [n, width] of all samples hold rank after rank, each rank's in the order of the task's list. Returns them
+/// in the order of the list. `placed` were placed under `spatial`, the placement of the graph's steps.
+std::vector<double> in_task_order(const std::vector<double>& outputs, const Samples& samples,
+                                  const PlacedSamples& placed, const Placement& spatial, std::int64_t width);
 
 }  // namespace strobe

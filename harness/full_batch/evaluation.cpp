@@ -33,7 +33,7 @@ std::vector<double> Evaluation::outputs(const Part& part, const Parameters& para
   communicator_.all_gather_v(outputs, all, rows, Traffic::other);
   const std::vector<double> values = host_values(device_, all);
   if (!all.has_values()) return {};
-  return in_task_order(values, part.placed, outputs.columns());
+  return in_task_order(values, part.samples, part.placed, plan_.strategy.spatial, outputs.columns());
 }
 
 std::map<std::string, double> Evaluation::metrics(const Parameters& parameters, const KeptRows& embeddings) {

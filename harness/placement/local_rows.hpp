@@ -14,6 +14,9 @@ class LocalRows {
  public:
   /// `placement` must outlive this.
   explicit LocalRows(const Placement& placement);
+  /// Rows of cells of `only`. Rows of other ranks' cells are not known: `row` returns 0. Memory: 8 bytes for each of
+  /// its runs of vertices, and not for each vertex.
+  LocalRows(const Placement& placement, Rank only);
 
   /// First row of each step on a rank, and the total number of rows at the end: [T + 1].
   const StepRows& of_steps(Rank rank);
@@ -21,9 +24,13 @@ class LocalRows {
   std::int64_t row(VertexId v, Step t);
 
  private:
+  std::int64_t position_in_runs(VertexId v, Step t);
+
   const Placement& placement_;
-  std::vector<std::optional<StepRows>> steps_;          // [P]
-  std::vector<std::vector<std::int64_t>> position_of_;  // [maps][N], for maps with several owners
+  Rank only_ = -1;
+  std::vector<std::optional<StepRows>> steps_;  // [P]
+  /// [maps][N], for maps with several owners; with `only_`, the position of each of its runs.
+  std::vector<std::vector<std::int64_t>> position_of_;
 };
 
 /// Rows of each rank over all steps: [P]. Cost O(owners of each step).

@@ -35,13 +35,15 @@ std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks) 
   return partial_vertex_map(std::move(owner), ranks);
 }
 
-std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks) {
+std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks, std::optional<Rank> only) {
   auto map = std::make_shared<VertexMap>();
   map->owned.resize(ranks);
   map->owned_count.assign(ranks, 0);
   for (std::size_t v = 0; v < owner.size(); ++v) {
     if (owner[v] < 0) continue;
     if (owner[v] >= ranks) throw Error("placement: a vertex has no rank");
+    ++map->owned_count[owner[v]];
+    if (only && owner[v] != *only) continue;
     std::vector<Run>& runs = map->owned[owner[v]];
     const std::int64_t vertex = v;
     if (!runs.empty() && runs.back().first + runs.back().count == vertex) {
@@ -49,7 +51,6 @@ std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int rank
     } else {
       runs.push_back({vertex, 1});
     }
-    ++map->owned_count[owner[v]];
   }
   map->owner = std::move(owner);
   return map;
@@ -80,10 +81,17 @@ bool Placement::has_all_cells() const {
 
 namespace {
 
+bool has_owners_as_cells_exist(const Presence& presence, const VertexMap& map, Step t) {
+  if (map.single >= 0) return false;
+  for (std::size_t v = 0; v < map.owner.size(); ++v)
+    if (map.owner[v] >= 0 && !presence.exists(static_cast<VertexId>(v), t)) return false;
+  return true;
+}
+
 /// `map` without the vertices that do not exist at step t.
 std::shared_ptr<const VertexMap> existing_only(const Presence& presence, const std::shared_ptr<const VertexMap>& map,
                                                Step t, int ranks) {
-  if (presence.count(t) == presence.vertices()) return map;
+  if (presence.count(t) == presence.vertices() || has_owners_as_cells_exist(presence, *map, t)) return map;
   std::vector<Rank> owner(presence.vertices(), -1);
   for (std::size_t v = 0; v < owner.size(); ++v) {
     if (presence.exists(static_cast<VertexId>(v), t)) owner[v] = map->owner_of(static_cast<VertexId>(v));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -17,7 +18,8 @@ namespace strobe {
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
   Column<Rank> owner;                     // [N] when single < 0, with -1: no owner; [0] when no vertex has an owner
-  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] without owners
+  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] without owners;
+                                          // in the plan of one rank those of others may be missing
   std::vector<std::int64_t> owned_count;  // [P] vertices of each rank; [1] of a single owner, [0] without owners
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[v]; }
   /// The vertices of one rank.
@@ -36,8 +38,9 @@ struct VertexMap {
 std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank);
 /// From one owner per vertex, each in [0, ranks).
 std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
-/// The same when vertices may lack an owner (-1).
-std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks);
+/// The same when vertices may lack an owner (-1). Lists the runs of all ranks, or those of `only`.
+std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks,
+                                                    std::optional<Rank> only = std::nullopt);
 
 /// A placement: one vertex map per step; steps share maps. Local order on a rank is time-major, vertices ascending:
 /// the rows of step t are the owned vertices of that step, in order.

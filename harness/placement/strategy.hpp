@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct VertexLoads;      // workloads/partitioners/load_aware.hpp
 struct DeviceRates;      // harness/placement/chunks/chunk_workload.hpp
 struct CellOwners;       // harness/files/placement_file.hpp
 struct Samples;          // models/tasks/task.hpp
+class NodeStore;         // workloads/storage/node_store.hpp
 struct LearnedWorkload;  // harness/placement/chunks/learned/learned_workload.hpp
 
 /// Inputs that a strategy's parameters may name in addition to the graph. The caller of the strategy reads the files,
@@ -51,6 +53,11 @@ struct StrategyInput {
   /// Matrices of layers that go step by step (Preparation::supports), and the training samples; null where unknown.
   const std::vector<std::shared_ptr<const PreparedGraph>>* supports = nullptr;
   const Samples* samples = nullptr;
+  /// Where each rank is a process: its rank, and a store for what all processes of a node compute alike, under a name
+  /// of the case.
+  std::optional<Rank> only_rank = std::nullopt;
+  const NodeStore* node = nullptr;
+  std::string name = "";
 };
 
 /// The decisions of a strategy. `approximations` is empty for an exact strategy (law 3).

@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "core/system/process_memory.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/full_batch/plan/measured_fusion.hpp"
-#include "harness/full_batch/plan/own_part.hpp"
 #include "harness/run/gather.hpp"
 
 namespace strobe {
@@ -31,13 +31,23 @@ std::vector<std::vector<std::uint64_t>> measured_bytes(const FullBatchPlan& plan
 
 }  // namespace
 
+std::shared_ptr<const PlannedCase> measuring_case(const PlannedCase& plan) {
+  const FullBatchPlan* const full = full_batch_or_null(plan);
+  if (full == nullptr || full->fusion == nullptr || !full->fusion->to_measure) return nullptr;
+  PlannedCase measuring = plan;
+  measuring.schedule = own_full_batch_schedule(plan_chunks_alone(*full));
+  return std::make_shared<const PlannedCase>(std::move(measuring));
+}
+
 std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<const PlannedCase>& plan,
                                                         const LaunchRequest& launch) {
-  const FullBatchPlan* const full = full_batch_or_null(*plan);
-  if (full == nullptr || full->fusion == nullptr || !full->fusion->to_measure) return plan;
-  const std::shared_ptr<FullBatchPlan> alone = plan_chunks_alone(*full);
-  if (const std::optional<Rank> own = alone->only_rank()) keep_own_part(*alone, *own, alone->node.get());
-  auto schedule = own_full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
+  std::shared_ptr<const PlannedCase> measuring = measuring_case(*plan);
+  if (measuring == nullptr) return plan;
+  spare_process_memory(plan->request.host_memory_limit_gib > 0);
+  const std::vector<std::vector<std::uint64_t>> bytes = measured_bytes(full_batch(*measuring), launch);
+  measuring = nullptr;
+  const FullBatchPlan* const full = &full_batch(*plan);
+  auto schedule = own_full_batch_schedule(fuse_as_measured(*full, bytes));
   std::vector<std::string> notes = schedule->summary().notes;
   const std::ptrdiff_t known = full->notes.size();  // later notes say how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());

@@ -9,6 +9,10 @@
 
 namespace strobe {
 
+/// The case of that epoch, in which chunks are walked one by one; null unless `plan` is to be measured. All processes
+/// must call it.
+std::shared_ptr<const PlannedCase> measuring_case(const PlannedCase& plan);
+
 /// Returns `plan` itself, unless its chunks are to be measured (FusionPlan::to_measure).
 /// In that case it trains one epoch as `launch` says, from the initial weights, on devices of its own and without
 /// memory_limit_gib. The updates of this epoch are dropped.

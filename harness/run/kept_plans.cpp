@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/system/process_memory.hpp"
+#include "harness/run/fusion_profile.hpp"
 
 namespace strobe {
 
@@ -46,8 +47,7 @@ std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const double before = measured_bytes(c, process_memory_bytes);
   std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::run, cache_, here_);
   Checked& checked = checked_[key];
-  if (!checked.note)
-    checked.note = check_host_memory(*plan, here_, std::max(0.0, measured_bytes(c, most_process_memory) - before));
+  if (!checked.note) check(c, *plan, std::max(0.0, measured_bytes(c, most_process_memory) - before), checked);
   checked.load_seconds = std::max(checked.load_seconds, plan->load_seconds);
   plan = with_facts(*plan, *checked.note, checked.load_seconds);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
@@ -58,6 +58,14 @@ std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   bytes_ += bytes;
   plans_[key] = plan;
   return plan;
+}
+
+void KeptPlans::check(const Case& c, const PlannedCase& plan, double planning_bytes, Checked& checked) const {
+  const std::string note = check_host_memory(plan, here_, planning_bytes);
+  if (c.host_memory_limit_gib > 0) {
+    if (const auto measuring = measuring_case(plan)) checked.measuring = check_measuring_epoch(*measuring, plan, here_);
+  }
+  checked.note = note + checked.measuring;
 }
 
 double KeptPlans::measured_bytes(const Case& c, std::uint64_t (*look)()) const {
@@ -85,8 +93,10 @@ std::shared_ptr<const PlannedCase> KeptPlans::take(const Case& c) {
 }
 
 std::shared_ptr<const PlannedCase> KeptPlans::checked(const std::shared_ptr<const PlannedCase>& measured) const {
-  const std::string note = check_host_memory(*measured, here_, 0);  // nothing more was read or made than for the plan
+  std::string note = check_host_memory(*measured, here_, 0);  // nothing more was read or made than for the plan
   if (note.empty()) return measured;
+  const auto before = checked_.find(case_to_json(measured->request).dump());
+  if (before != checked_.end()) note += before->second.measuring;
   PlannedCase made = *measured;
   std::erase_if(made.notes, [](const std::string& earlier) { return earlier.starts_with(host_limit_note); });
   made.notes.push_back(note);

@@ -203,13 +203,14 @@ void check_room_to_read(const Case& request) {
 }
 
 HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, PlanUse use, const NodeRanks& here,
-                              double planning_bytes) {
+                              double planning_bytes, double also_held) {
   const double limit = limit_bytes(plan.request);
   if (limit <= 0 || plan.schedule->is_outside()) return {};
   // Invariant: every process calls these collectives, and all get the same verdict.
   const double rank = rank_bytes(plan, peak, here);
-  const std::vector<ProcessBytes> processes = bytes_of_processes(
-      plan, use, here, {host_name(), here.program_bytes, sum_of(plan.schedule->host_parts()), planning_bytes, rank});
+  const double held = sum_of(plan.schedule->host_parts()) + also_held;
+  const std::vector<ProcessBytes> processes =
+      bytes_of_processes(plan, use, here, {host_name(), here.program_bytes, held, planning_bytes, rank});
   const std::int64_t ranks = plan.request.ranks;
   const NodeBytes node = fullest_node(processes, here.ranks.empty() ? ranks : 1);
   if (node.most() <= limit) return {node.most(), node.training(), ""};
@@ -229,6 +230,15 @@ std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, do
   const HostVerdict verdict = judge_host_memory(plan, planned_peak(plan), PlanUse::run, here, planning_bytes);
   if (!verdict.reason.empty()) throw InvalidRequest(host_limit_place, verdict.reason);
   return host_limit_note + format_bytes(verdict.training) + " of a node's memory";
+}
+
+std::string check_measuring_epoch(const PlannedCase& measuring, const PlannedCase& plan, const NodeRanks& here) {
+  const HostVerdict verdict =
+      judge_host_memory(measuring, planned_peak(measuring), PlanUse::run, here, 0, sum_of(plan.schedule->host_parts()));
+  if (!verdict.reason.empty())
+    throw InvalidRequest(host_limit_place, "in the epoch of fusion_memory=measured, which walks chunks one by one, " +
+                                               verdict.reason + "; fusion_memory=planned needs no such epoch");
+  return "; the epoch that measures chunks takes " + format_bytes(verdict.training);
 }
 
 }  // namespace strobe

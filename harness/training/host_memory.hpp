@@ -44,9 +44,10 @@ struct HostVerdict {
 
 /// Compares the limit with the node's programs, what their plans hold, and the tensors and metrics of each rank.
 /// `peak` counts where tensors lie in the memory of the host. Mapped files need none. `planning_bytes` is the memory
-/// that planning took in this process, at its most. All processes of a run call it, and get the same verdict.
+/// that planning took in this process, at its most, and `also_held` what it holds next to the plan. All processes of a
+/// run call it, and get the same verdict.
 HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, PlanUse use, const NodeRanks& here,
-                              double planning_bytes);
+                              double planning_bytes, double also_held = 0);
 
 /// `make_plan` in a process that knows the ranks of its node. `make_plan` alone takes all ranks for threads of one
 /// process. Both choose what the case leaves open so that the node keeps within its limit too.
@@ -56,5 +57,9 @@ std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse u
 /// Throws InvalidRequest("/host_memory_limit_gib") after such a verdict, with the number of nodes that would do.
 /// Returns a note with the planned bytes; "" without a limit. Cost: planned_peak.
 std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes);
+
+/// The same for the epoch of `measuring` that comes before training, while `plan` is kept (fusion_memory=measured).
+/// Returns the end of that note.
+std::string check_measuring_epoch(const PlannedCase& measuring, const PlannedCase& plan, const NodeRanks& here);
 
 }  // namespace strobe

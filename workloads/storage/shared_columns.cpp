@@ -14,8 +14,11 @@ constexpr BinaryKind columns_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'C', '\n'}, 1, 
 }  // namespace
 
 template <class T>
-void share_columns(const NodeStore* node, const std::vector<Column<T>*>& columns) {
+void share_columns(const NodeStore* node, const std::vector<Column<T>*>& all) {
   if (node == nullptr) return;
+  std::vector<Column<T>*> columns;  // those that no file has yet
+  for (Column<T>* column : all)
+    if (column->own_bytes() > 0) columns.push_back(column);
   Sha256 digest;
   BinarySection section{"values", binary_type<T>(), {}, 0};
   for (const Column<T>* column : columns) {

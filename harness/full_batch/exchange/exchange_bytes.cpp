@@ -34,7 +34,8 @@ double square(double x) { return x * x; }
 std::int64_t count_parts(const VertexMap& map) {
   PeerParts parts;
   bool ranges = true;
-  for (const std::vector<Run>& runs : map.owned) ranges = ranges && runs.size() <= 1;
+  for (std::size_t q = 0; q < map.owned.size(); ++q)
+    ranges = ranges && map.owned[q].size() == (map.owned_count[q] > 0 ? 1 : 0);
   std::int64_t next = 0;
   for (std::size_t q = 0; q < map.owned.size(); ++q) {
     const std::int64_t count = map.owned_count[q];

@@ -5,6 +5,7 @@
 
 #include "core/errors.hpp"
 #include "harness/full_batch/exchange/counted_halo.hpp"
+#include "harness/full_batch/exchange/needed_rows.hpp"
 #include "harness/full_batch/exchange/plan_builder.hpp"
 #include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/placement/local_rows.hpp"
@@ -85,49 +86,109 @@ ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const List
   if (!needs.counted.empty()) return counted_halo(placement, needs);
   PlanBuilder builder(placement.ranks, scope_of_routed(scope));
   const std::vector<std::int64_t> own = rows_of_ranks(placement);
-  LocalRows rows(placement);
+  std::vector<std::int64_t> end = own;
+  LocalRows rows = scope.others_as_sums ? LocalRows(placement, scope.rank) : LocalRows(placement);
   for (Rank r = 0; r < placement.ranks; ++r) {
-    std::int64_t row = own[r];
+    std::int64_t& row = end[r];
     builder.move(r, r, 0, 0, row);
     const auto& needed = needs.vertices[r];
     for (std::size_t t = 0; t < needed.size(); ++t) {
       const auto step = static_cast<Step>(t);
       for (const VertexId v : needed[t]) builder.move(placement.owner(v, step), r, rows.row(v, step), row++, 1);
     }
-    builder.rows(r, own[r], row);
   }
+  for (const PairRows& pair : needs.beyond) {
+    builder.count(pair);
+    end[pair.reader] += pair.rows;
+  }
+  for (Rank r = 0; r < placement.ranks; ++r) builder.rows(r, own[r], end[r]);
   return through_servers(builder.finish(true), scope);
 }
 
-HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step) {
-  if (!graph.has_structure()) return counted_needs(placement, graph, first_step);
-  HaloNeeds needs = no_needs(placement.ranks, placement.steps());
-  std::vector<std::int64_t> seen(graph.vertices, -1);
-  for (Step t = 0; t < placement.steps(); ++t) {
-    const VertexMap& map = placement.map(t);
-    if (map.single >= 0) continue;
-    for (Rank r = 0; r < placement.ranks; ++r) {
-      std::vector<VertexId> needed;
-      const std::int64_t stamp = static_cast<std::int64_t>(t) * placement.ranks + r;
-      for (const Run& run : map.runs_of(r)) {
-        const std::size_t row = (first_step + t) * graph.vertices + run.first;
-        for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + static_cast<std::size_t>(run.count)];
-             ++e) {
-          const std::size_t u = graph.columns[e];
-          if (map.owner[u] == r || seen[u] == stamp) continue;
-          seen[u] = stamp;
-          needed.push_back(static_cast<VertexId>(u));
-        }
-      }
-      if (needed.empty()) continue;
-      // By owner first, so that the rows that a peer sends for a step arrive as one run.
-      std::sort(needed.begin(), needed.end(), [&map](VertexId u, VertexId v) {
-        return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v);
-      });
-      needs.at(r, t) = std::move(needed);
+namespace {
+
+/// Walks the rows of one step after the other, and collects what their ranks read of others.
+class SpatialNeeds {
+ public:
+  SpatialNeeds(const Placement& placement, const PreparedGraph& graph, const NeedScope& scope)
+      : placement_(placement),
+        graph_(graph),
+        scope_(scope),
+        seen_(static_cast<std::size_t>(graph.vertices), 0),
+        sums_(placement.ranks),
+        needs_(no_needs(placement.ranks, placement.steps())) {}
+
+  HaloNeeds of_steps(std::int64_t first_step) {
+    for (Step t = 0; t < placement_.steps(); ++t) {
+      if (placement_.map(t).single >= 0) continue;
+      for (Rank r = 0; r < placement_.ranks; ++r)
+        if (scope_.reads(r)) add(r, t, static_cast<std::size_t>((first_step + t) * graph_.vertices));
+    }
+    needs_.beyond = sums_.pairs();
+    return std::move(needs_);
+  }
+
+ private:
+  void add(Rank r, Step t, std::size_t first_row) {
+    const VertexMap& map = placement_.map(t);
+    std::vector<VertexId> needed;
+    begin_reader();
+    const auto add_rows = [&](const Run& run) { add_read(r, map, first_row, run, needed); };
+    if (!map.runs_of(r).empty()) {
+      for (const Run& run : map.runs_of(r)) add_rows(run);
+    } else if (map.count_of(r) > 0) {  // runs of others are not listed
+      for (std::size_t v = 0; v < map.owner.size(); ++v)
+        if (map.owner[v] == r) add_rows({static_cast<std::int64_t>(v), 1});
+    }
+    if (needed.empty()) return;
+    // By owner first, so that the rows that a peer sends for a step arrive as one run.
+    std::sort(needed.begin(), needed.end(),
+              [&map](VertexId u, VertexId v) { return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v); });
+    needed.shrink_to_fit();
+    needs_.at(r, t) = std::move(needed);
+  }
+
+  /// Adds what rank r reads in the rows of a run of its vertices.
+  void add_read(Rank r, const VertexMap& map, std::size_t first_row, const Run& run, std::vector<VertexId>& needed) {
+    const std::size_t row = first_row + static_cast<std::size_t>(run.first);
+    const std::int64_t end = graph_.row_offsets[row + static_cast<std::size_t>(run.count)];
+    for (std::int64_t e = graph_.row_offsets[row]; e < end; ++e) {
+      const std::size_t u = graph_.columns[e];
+      const Rank owner = map.owner[u];
+      if (owner == r || seen_[u] == stamp_) continue;
+      seen_[u] = stamp_;
+      if (scope_.lists(owner, r))
+        needed.push_back(static_cast<VertexId>(u));
+      else
+        sums_.add(owner, r);
     }
   }
-  return needs;
+
+  void begin_reader() {
+    if (++stamp_ > 0) return;
+    std::fill(seen_.begin(), seen_.end(), 0);
+    stamp_ = 1;
+  }
+
+  const Placement& placement_;
+  const PreparedGraph& graph_;
+  const NeedScope scope_;
+  std::vector<std::uint32_t> seen_;  // [N] the last reader and step that met a vertex
+  std::uint32_t stamp_ = 0;
+  PairSums sums_;
+  HaloNeeds needs_;
+};
+
+}  // namespace
+
+HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step,
+                        const NeedScope& scope) {
+  if (!graph.has_structure()) return counted_needs(placement, graph, first_step);
+  return SpatialNeeds(placement, graph, scope).of_steps(first_step);
+}
+
+HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step) {
+  return spatial_needs(placement, graph, first_step, NeedScope());
 }
 
 }  // namespace strobe

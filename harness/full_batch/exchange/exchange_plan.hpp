@@ -93,11 +93,13 @@ struct ExchangePlan {
 };
 
 /// For which ranks index lists are made: all, none (counts only), or one. `servers` carry rows of halos and states; 0:
-/// from peer to peer.
+/// from peer to peer. With `others_as_sums`, which needs `one` and no servers, the plan knows of exchanges between
+/// other ranks their rows alone, so that its memory is that of the rank's own part.
 struct ListScope {
   enum class Kind { all, none, one } kind = Kind::all;
   Rank rank = 0;
   int servers = 0;
+  bool others_as_sums = false;
   bool covers(Rank r) const { return kind == Kind::all || (kind == Kind::one && rank == r); }
 };
 
@@ -110,6 +112,13 @@ ExchangePlan redistribute(const Placement& from, const Placement& to, const List
 /// The opposite redistribution: for `plan` = redistribute(from, to) it returns redistribute(to, from).
 ExchangePlan reversed(const ExchangePlan& plan);
 
+/// Rows that one rank needs of another.
+struct PairRows {
+  Rank owner = 0, reader = 0;
+  std::int64_t rows = 0;
+  friend bool operator==(const PairRows&, const PairRows&) = default;
+};
+
 /// Cells that each rank must read at each step and does not own, in the order of the halo rows. Spatial needs are
 /// ordered by owner, then vertex. Needs differ between steps because snapshots differ. For a graph that is known by its
 /// shape only, they are numbers of cells.
@@ -117,6 +126,7 @@ struct HaloNeeds {
   std::vector<std::vector<std::vector<VertexId>>> vertices;  // [P][T]; [P][0] for a rank that needs nothing
   std::vector<std::vector<std::int64_t>> counted;            // numbers instead of vertices [P][T], or empty
   std::int64_t steps = 0;                                    // T
+  std::vector<PairRows> beyond = {};  // rows that are not listed, if the scope asks for one rank's part (NeedScope)
 
   const std::vector<VertexId>& of(Rank rank, Step t) const;
   /// The entry of a rank's step, to be filled in.
@@ -131,14 +141,19 @@ HaloNeeds no_needs(int ranks, std::int64_t steps, bool by_count = false);
 /// halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. Without needs the plan is the identity.
 ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const ListScope& scope);
 
+struct NeedScope;  // harness/full_batch/exchange/needed_rows.hpp
+
 /// Cells at earlier steps of its own vertices that a rank must read and does not own. A cell reads the last `window`
 /// steps, or all earlier steps with window 0. It never reads past the start of its sequence, where the vertex had no
 /// owner. Cells before `first_reader` read nothing. Ordered like spatial needs. Cost O(T N) and the needs.
+HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader, const NeedScope& scope);
 HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader = 0);
 
 /// For each rank and step, the in-neighbours on other ranks of the vertices that the rank owns, from the graph's
 /// structure. Step t of the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map;
-/// nothing for steps with a single owner.
+/// nothing for steps with a single owner. Memory: 4 bytes a vertex while it runs, and the needs.
+HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step,
+                        const NeedScope& scope);
 HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step = 0);
 
 /// First halo row of each step of one rank, counted from the end of its own rows, and the total: [T + 1].

@@ -2,6 +2,7 @@
 // are a halo like any other.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "harness/full_batch/exchange/exchange_plan.hpp"
@@ -15,7 +16,7 @@ struct LocalSamples {
   std::vector<std::vector<std::int64_t>> rows;  // [arity + coded][n]
   std::vector<std::int32_t> label;              // [n]
   std::vector<double> value, weight;            // [n], or empty as in the task's list
-  Column<std::int64_t> index;                   // [n] position in the task's list
+  std::vector<std::int64_t> index;              // [n] position in the task's list
   std::int64_t counted = -1;                    // the number of samples if only that is known; the lists are then empty
   bool counted_values = false;                  // whether counted samples have values
   std::int64_t count() const { return counted >= 0 ? counted : static_cast<std::int64_t>(index.size()); }
@@ -33,9 +34,15 @@ struct PlacedSamples {
 };
 
 /// Places the samples that read one of `steps` (ascending), under the placement of these steps' embeddings. Step i of
-/// `placement` is steps[i]. Cost O(samples log samples + T P).
+/// `placement` is steps[i]. Samples of ranks out of the scope are counted if the scope has others as sums. Cost
+/// O(samples log samples + T P). Memory: the lists, and then 12 bytes for each cell that other ranks read of each other
+/// for samples, of one step at a time where samples ascend by step.
 PlacedSamples place_samples(const Samples& samples, const Placement& placement, const std::vector<Step>& steps,
                             const ListScope& scope);
+
+/// visit(position in the list, place in `steps`) of each sample that reads one of `steps` (ascending), in order.
+void for_samples_of(const Samples& samples, const std::vector<Step>& steps,
+                    const std::function<void(std::size_t sample, Step place)>& visit);
 
 /// The steps that samples read, ascending.
 std::vector<Step> steps_of(const Samples& samples);

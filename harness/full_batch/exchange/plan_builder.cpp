@@ -87,6 +87,11 @@ void PlanBuilder::move(Rank r, Rank q, std::int64_t from, std::int64_t to, std::
   both.received.add(to, count, scope_.covers(q));
 }
 
+void PlanBuilder::count(const PairRows& counted) {
+  Pair& both = pair(counted.owner, counted.reader);
+  for (PeerRuns* side : {&both.sent, &both.received}) side->rows += counted.rows, side->moves += counted.rows;
+}
+
 ExchangePlan PlanBuilder::finish(bool fan_out) {
   std::vector<std::vector<PeerEntry>> received(ranks_);
   for (std::size_t r = 0; r < ranks_; ++r) {

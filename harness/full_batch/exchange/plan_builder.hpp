@@ -37,6 +37,8 @@ class PlanBuilder {
   void rows(Rank rank, std::int64_t input, std::int64_t output);
   /// Rank r's input rows [from, from + count) become rank q's output rows from `to`.
   void move(Rank r, Rank q, std::int64_t from, std::int64_t to, std::int64_t count);
+  /// Counts rows between two ranks out of scope.
+  void count(const PairRows& pair);
   ExchangePlan finish(bool fan_out);
 
  private:

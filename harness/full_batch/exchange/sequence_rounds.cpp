@@ -10,11 +10,13 @@
 namespace strobe {
 namespace {
 
+const std::vector<PairRows> no_pairs;
+
 /// The current state of a vertex's sequence while steps are walked.
 struct Front {
   Rank owner = -1;  // at the previous step; -1 before a sequence
   std::int32_t round = 0;
-  std::int64_t piece = 0;  // its number among the pieces of its round and rank
+  std::int64_t piece = -1;  // its number among the listed pieces of its round and owner; -1 if it is not listed
 };
 
 /// Walks all cells in order of time. Calls begin(v, t, front, before) where a piece begins. `before` is the piece that
@@ -34,11 +36,65 @@ void walk_pieces(const Placement& placement, const SequenceStart& start, const B
         continue;
       }
       const Front before = front;
-      front = {owner, before.owner < 0 ? 0 : before.round + 1, 0};
+      front = {owner, before.owner < 0 ? 0 : before.round + 1, -1};
       if (owner >= 0) begin(v, t, front, before);
     }
   }
 }
+
+/// Lists pieces by round and owner, those in scope and what they exchange.
+class PieceLists {
+ public:
+  PieceLists(const Placement& placement, const PieceScope& scope, bool at_once)
+      : owners_(static_cast<std::size_t>(placement.ranks)), scope_(scope), at_once_(at_once) {
+    if (at_once) rounds.emplace_back(owners_), sums_.push_back(no_sums());
+  }
+
+  /// Adds a piece that begins with cell (v, t). `given`: it is given a state, by `before` where that is a piece.
+  void begin(VertexId v, Step t, Front& front, const Front& before, bool given) {
+    for (; rounds.size() <= round_of(front); sums_.push_back(no_sums())) rounds.emplace_back(owners_);
+    const bool passes = given && before.owner >= 0;
+    if (passes && !scope_.needs.lists(before.owner, front.owner)) count(before, front);
+    if (!scope_.needs.is_own(front.owner) && !(passes && scope_.needs.is_own(before.owner))) return;
+    if (passes) giver(v, t, before).hands_on = true;
+    std::vector<SequencePiece>& pieces = at(front);
+    front.piece = static_cast<std::int64_t>(pieces.size());
+    pieces.push_back({v, t, 1, given, false, 0});
+  }
+  void extend(const Front& front) {
+    if (front.piece >= 0) ++at(front)[front.piece].steps;
+  }
+  RoundSums sums() const {
+    RoundSums all;
+    for (const PairSums& of_round : sums_) all.push_back(of_round.pairs());
+    return all;
+  }
+
+  std::vector<RoundPieces> rounds;
+
+ private:
+  std::size_t round_of(const Front& front) const { return at_once_ ? 0 : static_cast<std::size_t>(front.round); }
+  std::vector<SequencePiece>& at(const Front& front) { return rounds[round_of(front)][front.owner]; }
+  PairSums no_sums() const {
+    const auto& ranks = scope_.rank_of_owner;
+    return PairSums(ranks.empty() ? static_cast<int>(owners_) : 1 + *std::max_element(ranks.begin(), ranks.end()));
+  }
+  void count(const Front& before, const Front& front) {
+    const Rank from = scope_.rank_of(before.owner), to = scope_.rank_of(front.owner);
+    if (from != to) sums_[round_of(front)].add(from, to);
+  }
+  /// The piece of `before`, which ends before cell (v, t). If it was not listed, its last step is now.
+  SequencePiece& giver(VertexId v, Step t, const Front& before) {
+    std::vector<SequencePiece>& pieces = at(before);
+    if (before.piece >= 0) return pieces[before.piece];
+    return pieces.emplace_back(SequencePiece{v, t - 1, 1, false, false, 0});
+  }
+
+  std::size_t owners_;
+  const PieceScope& scope_;
+  const bool at_once_;
+  std::vector<PairSums> sums_;  // by round
+};
 
 /// For each piece with `flag`, its position among such pieces of its rank and round; -1 for others.
 std::vector<std::int64_t> places(const std::vector<SequencePiece>& pieces, bool SequencePiece::*flag) {
@@ -75,15 +131,19 @@ std::unordered_map<std::uint64_t, Giver> givers_of(const RoundPieces& round) {
 }
 
 ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks, std::int64_t blocks,
-                      const ListScope& scope) {
+                      const ListScope& scope, const std::vector<PairRows>& beyond) {
   const auto givers = givers_of(from);
   PlanBuilder builder(ranks, scope_of_routed(scope));
   std::vector<std::int64_t> handed, given;
   for (std::size_t r = 0; r < to.size(); ++r) {
     handed.push_back(count(from[r], &SequencePiece::hands_on));
     given.push_back(count(to[r], &SequencePiece::given));
-    builder.rows(static_cast<Rank>(r), blocks * handed[r], blocks * given[r]);
   }
+  for (const PairRows& pair : beyond) {
+    builder.count({pair.owner, pair.reader, blocks * pair.rows});
+    handed[pair.owner] += pair.rows, given[pair.reader] += pair.rows;
+  }
+  for (std::size_t r = 0; r < to.size(); ++r) builder.rows(static_cast<Rank>(r), blocks * handed[r], blocks * given[r]);
   for (std::int64_t block = 0; block < blocks; ++block) {
     for (std::size_t q = 0; q < to.size(); ++q) {
       const auto place = places(to[q], &SequencePiece::given);
@@ -101,42 +161,40 @@ ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks,
 }  // namespace
 
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start) {
-  const bool begins_anew =
-      start.first_step == 0 || (start.reset_every > 0 && start.first_step % start.reset_every == 0);
-  std::vector<RoundPieces> rounds;
-  const auto at = [&rounds](const Front& front) -> std::vector<SequencePiece>& {
-    return rounds[front.round][front.owner];
-  };
-  walk_pieces(
-      placement, start,
-      [&](VertexId v, Step t, Front& front, const Front& before) {
-        if (front.round >= static_cast<std::int32_t>(rounds.size()))
-          rounds.emplace_back(static_cast<std::size_t>(placement.ranks));
-        if (before.owner >= 0) at(before)[before.piece].hands_on = true;
-        front.piece = static_cast<std::int64_t>(at(front).size());
-        at(front).push_back({v, t, 1, before.owner >= 0 || (t == 0 && !begins_anew), false, 0});
-      },
-      [&](const Front& front) { ++at(front)[front.piece].steps; });
-  return rounds;
+  return sequence_rounds(placement, start, {}, nullptr);
 }
 
-RoundPieces pieces_at_once(const Placement& placement, const SequenceStart& start, bool handed) {
-  RoundPieces round(static_cast<std::size_t>(placement.ranks));
+std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start,
+                                         const PieceScope& scope, RoundSums* beyond) {
+  const bool begins_anew =
+      start.first_step == 0 || (start.reset_every > 0 && start.first_step % start.reset_every == 0);
+  PieceLists lists(placement, scope, false);
   walk_pieces(
       placement, start,
       [&](VertexId v, Step t, Front& front, const Front& before) {
-        const bool given = handed && before.owner >= 0;
-        if (given) round[before.owner][before.piece].hands_on = true;
-        front.piece = static_cast<std::int64_t>(round[front.owner].size());
-        round[front.owner].push_back({v, t, 1, given, false, 0});
+        lists.begin(v, t, front, before, before.owner >= 0 || (t == 0 && !begins_anew));
       },
-      [&](const Front& front) { ++round[front.owner][front.piece].steps; });
-  return round;
+      [&](const Front& front) { lists.extend(front); });
+  if (beyond != nullptr) *beyond = lists.sums();
+  return std::move(lists.rounds);
+}
+
+RoundPieces pieces_at_once(const Placement& placement, const SequenceStart& start, bool handed, const PieceScope& scope,
+                           RoundSums* beyond) {
+  PieceLists lists(placement, scope, true);
+  walk_pieces(
+      placement, start,
+      [&](VertexId v, Step t, Front& front, const Front& before) {
+        lists.begin(v, t, front, before, handed && before.owner >= 0);
+      },
+      [&](const Front& front) { lists.extend(front); });
+  if (beyond != nullptr) *beyond = lists.sums();
+  return std::move(lists.rounds.front());
 }
 
 ExchangePlan handover_to_next_epoch(const RoundPieces& round, int ranks, const StateShape& shape,
-                                    const ListScope& scope) {
-  return handover(round, round, ranks, shape.rows_per_vertex, scope);
+                                    const ListScope& scope, const RoundSums& beyond) {
+  return handover(round, round, ranks, shape.rows_per_vertex, scope, beyond.empty() ? no_pairs : beyond.front());
 }
 
 std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
@@ -162,10 +220,11 @@ std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_unit
 }
 
 std::vector<ExchangePlan> round_handovers(const std::vector<RoundPieces>& rounds, int ranks, const StateShape& shape,
-                                          const ListScope& scope) {
+                                          const ListScope& scope, const RoundSums& beyond) {
   std::vector<ExchangePlan> plans;
   for (std::size_t k = 1; k < rounds.size(); ++k)
-    plans.push_back(handover(rounds[k - 1], rounds[k], ranks, shape.rows_per_vertex, scope));
+    plans.push_back(
+        handover(rounds[k - 1], rounds[k], ranks, shape.rows_per_vertex, scope, beyond.empty() ? no_pairs : beyond[k]));
   return plans;
 }
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "harness/full_batch/exchange/exchange_plan.hpp"
+#include "harness/full_batch/exchange/needed_rows.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
@@ -33,17 +33,34 @@ struct SequenceStart {
   std::int64_t reset_every = 0;  // n > 0: sequences end before every step of the timeline that n divides
 };
 
-/// The pieces of a placement's timelines, by round. Cost O(T N).
+/// Whose pieces are listed: those of all owners, or those of own ones and what they exchange. Owners are ranks, or
+/// units of ranks.
+struct PieceScope {
+  NeedScope needs{};
+  std::vector<Rank> rank_of_owner{};  // empty: owners are ranks
+
+  Rank rank_of(Rank owner) const { return rank_of_owner.empty() ? owner : rank_of_owner[owner]; }
+};
+
+/// Hand-overs between ranks whose pieces are not listed: into each round, the numbers of pieces by pair of ranks.
+using RoundSums = std::vector<std::vector<PairRows>>;
+
+/// The pieces of a placement's timelines, by round. Cost O(T N). Memory: 16 bytes a vertex while it runs, and the
+/// pieces. Pieces out of scope are listed only if they give a state to an own piece or get one. They may miss steps.
+/// `beyond`, if any, gets the sums of the rest.
+std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start,
+                                         const PieceScope& scope, RoundSums* beyond);
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});
 
 /// All pieces as one round, for training that does not wait at cuts. With `handed`, each cut is marked: the piece
 /// before it hands its state on, and the piece after it is given one, an epoch later. Without, nobody does. Cost O(T
 /// N).
-RoundPieces pieces_at_once(const Placement& placement, const SequenceStart& start, bool handed);
+RoundPieces pieces_at_once(const Placement& placement, const SequenceStart& start, bool handed,
+                           const PieceScope& scope = {}, RoundSums* beyond = nullptr);
 
 /// The hand-over that leads from the pieces of such a round to those of the same round in the next epoch.
 ExchangePlan handover_to_next_epoch(const RoundPieces& round, int ranks, const StateShape& shape,
-                                    const ListScope& scope);
+                                    const ListScope& scope, const RoundSums& beyond = {});
 
 /// Pieces by rank, from the pieces of a placement whose owners are units, numbered rank by rank. Each piece names its
 /// unit. Its state may pass to a unit of the same rank. Cost O(pieces, log).
@@ -53,6 +70,6 @@ std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_unit
 /// Hand-overs of a state of `shape` from each round to the next: [rounds - 1]. State rows are `rows_per_vertex` blocks
 /// of one row per piece. Cost O(pieces).
 std::vector<ExchangePlan> round_handovers(const std::vector<RoundPieces>& rounds, int ranks, const StateShape& shape,
-                                          const ListScope& scope);
+                                          const ListScope& scope, const RoundSums& beyond = {});
 
 }  // namespace strobe

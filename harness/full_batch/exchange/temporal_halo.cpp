@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/full_batch/exchange/exchange_plan.hpp"
+#include "harness/full_batch/exchange/needed_rows.hpp"
 
 namespace strobe {
 namespace {
@@ -36,6 +36,11 @@ class LaterReaders {
 }  // namespace
 
 HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader) {
+  return temporal_needs(placement, window, first_reader, NeedScope());
+}
+
+HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader, const NeedScope& scope) {
+  PairSums sums(placement.ranks);
   HaloNeeds needs = no_needs(placement.ranks, placement.steps());
   if (placement.keeps_timelines()) return needs;
   LaterReaders later;
@@ -48,7 +53,11 @@ HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step f
         continue;
       }
       later.others(owner, [&](Rank rank, Step next) {
-        if (window == 0 || next - t < window) needs.at(rank, t).push_back(v);
+        if ((window > 0 && next - t >= window) || !scope.reads(rank)) return;
+        if (scope.lists(owner, rank))
+          needs.at(rank, t).push_back(v);
+        else
+          sums.add(owner, rank);
       });
       if (t >= first_reader) later.set(owner, t);
     }
@@ -61,6 +70,7 @@ HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step f
       });
     }
   }
+  needs.beyond = sums.pairs();
   return needs;
 }
 

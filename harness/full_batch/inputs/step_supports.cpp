@@ -1,5 +1,6 @@
 #include "harness/full_batch/inputs/step_supports.hpp"
 
+#include "harness/full_batch/exchange/needed_rows.hpp"
 #include "models/ops/ops.hpp"
 
 namespace strobe {
@@ -12,7 +13,7 @@ std::vector<StepSupport> split_into_steps(const std::shared_ptr<const PreparedGr
     step.graph = graph;
     step.step = first_step + t;
     step.placement = of_steps(spatial, {t});
-    step.needs = spatial_needs(step.placement, *graph, step.step);
+    step.needs = spatial_needs(step.placement, *graph, step.step, NeedScope(scope));
     step.halo = halo(step.placement, step.needs, scope);
   }
   return steps;

@@ -1,6 +1,7 @@
 #include "harness/full_batch/plan/block_plan.hpp"
 
 #include "harness/full_batch/exchange/counted_halo.hpp"
+#include "harness/full_batch/exchange/needed_rows.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 
 namespace strobe {
@@ -57,8 +58,9 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, std
   const std::vector<Step> range = step_range(steps.first, steps.count);
   block.spatial = of_steps(strategy.spatial, range);
   block.temporal = of_steps(strategy.temporal, range);
-  block.spatial_needs = c.model.any_layer_reads_neighbours() ? spatial_needs(block.spatial, *c.data.graph, steps.first)
-                                                             : no_needs(c.ranks(), block.spatial.steps());
+  block.spatial_needs = c.model.any_layer_reads_neighbours()
+                            ? spatial_needs(block.spatial, *c.data.graph, steps.first, NeedScope(scope))
+                            : no_needs(c.ranks(), block.spatial.steps());
   block.spatial_halo = halo(block.spatial, block.spatial_needs, scope);
   block.to_temporal = redistribute(block.spatial, block.temporal, scope);
   block.to_spatial = reversed(block.to_temporal);

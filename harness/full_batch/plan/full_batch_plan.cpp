@@ -95,7 +95,11 @@ FullBatchOptions full_batch_options(const Case& c) {
 ListScope FullBatchCase::list_scope() const {
   if (request.numerics == "none" || use == PlanUse::report) return {ListScope::Kind::none, 0, options.servers};
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
-  if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank(), options.servers};
+  if (comm.world_size() > 0) {
+    // Servers and slices of a block follow from the lists of all ranks.
+    const bool as_sums = !comm.in_one_process() && options.servers == 0 && options.overlap == 1;
+    return {ListScope::Kind::one, comm.process_rank(), options.servers, as_sums};
+  }
   return {ListScope::Kind::all, 0, options.servers};
 }
 
@@ -158,7 +162,8 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t bloc
   const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
   StrategyPlan strategy = entry.value(
       {*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed), even_blocks(c.data.graph->steps, blocks),
-       &c.model.layers, c.model.fp64, named_inputs(c), c.share_holders(), &c.data.supports, &c.data.samples->train},
+       &c.model.layers, c.model.fp64, named_inputs(c), c.share_holders(), &c.data.supports, &c.data.samples->train,
+       c.only_rank(), c.node.get(), case_to_json(c.request).dump()},
       c.request.strategy);
   check_supported(strategy, blocks);
   return lay_out(c, std::move(strategy));

@@ -182,8 +182,9 @@ void add_blocks(const FullBatchCase& c, const StrategyPlan& strategy, const CutC
     block->per_rank = std::move(units.per_rank[b]);
     block->cells = of_steps(all, step_range(steps.first, steps.count));
     block->cells.ranks = static_cast<int>(block->count());
-    block->reads = c.model.any_layer_reads_neighbours() ? spatial_needs(block->cells, graph, steps.first)
-                                                        : no_needs(block->cells.ranks, steps.count);
+    block->reads = c.model.any_layer_reads_neighbours()
+                       ? spatial_needs(block->cells, graph, steps.first, block->need_scope(c.list_scope()))
+                       : no_needs(block->cells.ranks, steps.count);
     fusion.by_units_in_space = fusion.by_units_in_space || block->several();
     fusion.blocks.push_back(std::move(block));
   }
@@ -194,6 +195,19 @@ void add_blocks(const FullBatchCase& c, const StrategyPlan& strategy, const CutC
 Run BlockUnits::of(Rank rank) const {
   const auto own = per_rank.begin() + rank;
   return {std::accumulate(per_rank.begin(), own, -left_out), *own};
+}
+
+NeedScope BlockUnits::need_scope(const ListScope& scope) const {
+  return scope.others_as_sums ? NeedScope(of(scope.rank), false) : NeedScope();
+}
+
+PieceScope BlockUnits::piece_scope(const ListScope& scope) const {
+  PieceScope pieces;
+  if (scope.others_as_sums) pieces.needs = NeedScope(of(scope.rank), true);
+  for (std::size_t rank = 0; rank < per_rank.size(); ++rank)
+    pieces.rank_of_owner.insert(pieces.rank_of_owner.end(), static_cast<std::size_t>(per_rank[rank]),
+                                static_cast<Rank>(rank));
+  return pieces;
 }
 
 std::int64_t BlockUnits::count() const { return std::accumulate(per_rank.begin(), per_rank.end(), std::int64_t{0}); }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/stage_rows.hpp"
-#include "harness/full_batch/exchange/exchange_plan.hpp"
+#include "harness/full_batch/exchange/sequence_rounds.hpp"
 #include "harness/full_batch/plan/model_plan.hpp"
 #include "harness/placement/chunks/chunk_fusion.hpp"
 #include "harness/placement/strategy.hpp"
@@ -33,6 +33,9 @@ struct BlockUnits {
   /// The units of a rank, as `cells` and `reads` number them: [first, first + count).
   Run of(Rank rank) const;
   std::int64_t count() const;
+  /// Whose needs a plan of this scope lists, if units were ranks: those of one rank's units, or all.
+  NeedScope need_scope(const ListScope& scope) const;
+  PieceScope piece_scope(const ListScope& scope) const;
   /// Whether any rank has several units.
   bool several() const;
 };

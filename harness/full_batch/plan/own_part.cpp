@@ -23,7 +23,6 @@ class OwnPart {
     for (PlacedSamples* placed : {&plan.evaluation.test, &plan.evaluation.validation}) cut(*placed);
     plan.fusion = cut(plan.fusion);
     share_columns(node_, owners_);
-    share_columns(node_, indices_);
     share(plan.strategy);
   }
 
@@ -52,18 +51,8 @@ class OwnPart {
       map = own;
     }
   }
-  void cut(HaloNeeds& needs) const { drop_others(needs.vertices); }
-  void cut(PlacedSamples& placed) {
-    for (std::size_t r = 0; r < placed.ranks.size(); ++r) {
-      LocalSamples& local = placed.ranks[r];
-      indices_.push_back(&local.index);
-      if (static_cast<Rank>(r) == rank_) continue;
-      for (auto& rows : local.rows) drop(rows);
-      drop(local.label, local.value, local.weight);
-    }
-  }
-  /// Nothing asks where training samples of other ranks are in the task's list.
-  void cut_trained(PlacedSamples& placed) const {
+  void cut(HaloNeeds& needs) const { drop_others(needs.vertices), drop(needs.beyond); }
+  void cut(PlacedSamples& placed) const {
     for (std::size_t r = 0; r < placed.ranks.size(); ++r) {
       const std::int64_t count = placed.ranks[r].count();
       if (static_cast<Rank>(r) != rank_) placed.ranks[r] = {}, placed.ranks[r].counted = count;
@@ -108,14 +97,14 @@ class OwnPart {
     if (!own.empty()) own[rank_] = of_ranks[rank_];
     return own;
   }
-  HaloNeeds own_of(const HaloNeeds& needs) const { return {own_of(needs.vertices), needs.counted, needs.steps}; }
+  HaloNeeds own_of(const HaloNeeds& needs) const { return {own_of(needs.vertices), needs.counted, needs.steps, {}}; }
   static HaloNeeds part_of(const HaloNeeds& needs, const Run& units) {
     const auto some = [&units](const auto& lists) {
       if (lists.empty()) return lists;
       const auto first = lists.begin() + units.first;
       return std::decay_t<decltype(lists)>(first, first + units.count);
     };
-    return {some(needs.vertices), some(needs.counted), needs.steps};
+    return {some(needs.vertices), some(needs.counted), needs.steps, {}};
   }
   Placement part_of(const Placement& units, const Run& kept) {
     Placement own{static_cast<int>(kept.count), units.vertices, {}, units.map_of_step};
@@ -151,7 +140,7 @@ class OwnPart {
     for (auto& packed : block.trained) packed = cut(packed);
     for (std::vector<StepSupport>& support : block.supports)
       for (StepSupport& step : support) cut(step.placement), cut(step.needs);
-    cut_trained(block.train);
+    cut(block.train);
   }
 
   Rank rank_;
@@ -163,7 +152,6 @@ class OwnPart {
   std::map<std::tuple<std::shared_ptr<const VertexMap>, std::int64_t, std::int64_t>, std::shared_ptr<VertexMap>>
       unit_maps_;
   std::vector<Column<Rank>*> owners_;  // of maps_, in the order of the plan, which is the same in all processes
-  std::vector<Column<std::int64_t>*> indices_;
 };
 
 }  // namespace

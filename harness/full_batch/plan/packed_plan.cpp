@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/errors.hpp"
+#include "harness/full_batch/exchange/needed_rows.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 
 namespace strobe {
@@ -44,9 +45,11 @@ std::shared_ptr<const PackedPlan> trained_plan(const FullBatchCase& c, const Pac
   plan->placement = exact.placement;
   plan->state = exact.state;
   const bool handed = states == CutStates::previous_epoch;
-  plan->rounds = {pieces_at_once(plan->placement, start, handed)};
+  const ListScope scope = c.list_scope();
+  RoundSums beyond;
+  plan->rounds = {pieces_at_once(plan->placement, start, handed, {NeedScope(scope), {}}, &beyond)};
   if (handed)
-    plan->handover = {handover_to_next_epoch(plan->rounds[0], plan->placement.ranks, plan->state, c.list_scope())};
+    plan->handover = {handover_to_next_epoch(plan->rounds[0], plan->placement.ranks, plan->state, scope, beyond)};
   return plan;
 }
 
@@ -89,17 +92,23 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
   if (layer.need == TemporalNeed::recurrent) {
     const SequenceStart start{steps.first, layer.reset_every};
     plan->state = layer.recurrent_state;
-    plan->rounds = units == nullptr ? sequence_rounds(plan->placement, start)
-                                    : pieces_of_ranks(sequence_rounds(units->cells, start), units->per_rank);
-    plan->handover = round_handovers(plan->rounds, temporal.ranks, plan->state, c.list_scope());
+    const ListScope scope = c.list_scope();
+    RoundSums beyond;
+    plan->rounds =
+        sequence_rounds(units == nullptr ? plan->placement : units->cells, start,
+                        units == nullptr ? PieceScope{NeedScope(scope), {}} : units->piece_scope(scope), &beyond);
+    if (units != nullptr) plan->rounds = pieces_of_ranks(plan->rounds, units->per_rank);
+    plan->handover = round_handovers(plan->rounds, temporal.ranks, plan->state, scope, beyond);
     return plan;
   }
   const std::int64_t window = layer.need == TemporalNeed::window ? layer.window : 0;
-  plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier));
-  plan->halo = halo(plan->placement, plan->needs, c.list_scope());
+  const ListScope scope = c.list_scope();
+  plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier), NeedScope(scope));
+  plan->halo = halo(plan->placement, plan->needs, scope);
   if (units == nullptr) return plan;
   plan->unit_cells = units_after_past(plan->placement, plan->earlier, units->cells);
-  plan->unit_needs = temporal_needs(plan->unit_cells, window, static_cast<Step>(plan->earlier));
+  plan->unit_needs =
+      temporal_needs(plan->unit_cells, window, static_cast<Step>(plan->earlier), units->need_scope(scope));
   return plan;
 }
 

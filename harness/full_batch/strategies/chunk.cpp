@@ -13,14 +13,13 @@
 #include "core/errors.hpp"
 #include "core/names_elsewhere.hpp"
 #include "harness/placement/chunks/assign/cell_assignment.hpp"
-#include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/chunk_assignment.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
 #include "harness/placement/chunks/chunks_together.hpp"
 #include "harness/placement/chunks/label_propagation.hpp"
 #include "harness/placement/chunks/learned/learned_workload.hpp"
-#include "harness/placement/chunks/placed_chunks.hpp"
+#include "harness/placement/chunks/shared_chunks.hpp"
 #include "harness/placement/strategy.hpp"
 
 namespace strobe {
@@ -257,7 +256,7 @@ ChunkAssignment assign_split_chunks(const StrategyInput& input, const TrafficWei
   return split_by_rank(super, rank, load, input.ranks, chunks);
 }
 
-std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
+PlacedChunks make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
   const bool product_done = input.graph.first_product_done || input.graph.features_kept;
   const TrafficWeights weights = traffic_weights(*input.layers, product_done, parameters.weights);
   const bool together = parameters.propagation == "synchronous";
@@ -268,16 +267,16 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
   ChunkAssignment assignment = assigns_cells(parameters.assign)
                                    ? assign_split_chunks(input, weights, parameters, weighed.workload, chunks)
                                    : assign_chunks(chunks, weighed.workload, input.ranks, parameters.assign);
-  auto placed = std::make_shared<PlacedChunks>();
-  placed->generation_seconds = weighed.generation_seconds, placed->assignment_seconds = laps.lap();
-  placed->max_cells = weighed.max_cells, placed->rounds = weighed.made.rounds;
-  placed->moved_last = weighed.made.moved_last, placed->levels = weighed.made.levels, placed->cost = parameters.cost;
-  placed->fusion = parameters.fusion, placed->fusion_gib = parameters.fusion_gib;
-  placed->fusion_memory = parameters.fusion_memory, placed->rerun_units = parameters.rerun_units;
-  placed->cut_between_chunks = cut_between_chunks(chunks);
-  placed->cut_between_ranks = cut_between(chunks, assignment.rank);
-  placed->of_cell = std::move(chunks.of_node), placed->cells = std::move(chunks.cells);
-  placed->rank = std::move(assignment.rank), placed->load = std::move(assignment.load);
+  PlacedChunks placed;
+  placed.generation_seconds = weighed.generation_seconds, placed.assignment_seconds = laps.lap();
+  placed.max_cells = weighed.max_cells, placed.rounds = weighed.made.rounds;
+  placed.moved_last = weighed.made.moved_last, placed.levels = weighed.made.levels, placed.cost = parameters.cost;
+  placed.fusion = parameters.fusion, placed.fusion_gib = parameters.fusion_gib;
+  placed.fusion_memory = parameters.fusion_memory, placed.rerun_units = parameters.rerun_units;
+  placed.cut_between_chunks = cut_between_chunks(chunks);
+  placed.cut_between_ranks = cut_between(chunks, assignment.rank);
+  placed.of_cell = std::move(chunks.of_node), placed.cells = std::move(chunks.cells);
+  placed.rank = std::move(assignment.rank), placed.load = std::move(assignment.load);
   return placed;
 }
 
@@ -288,10 +287,12 @@ StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
     throw Error("strategy chunk has no reader for the files that its parameters name");
   if (input.layers == nullptr) throw Error("strategy chunk needs a model's layers to weigh edges, and got none");
   check_rounds(parameters, *input.layers);
-  const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
-  const Placement placement =
-      place_cells(input.graph, input.ranks, [&](NodeId node) { return chunks->rank[chunks->of_cell[node]]; });
-  return {placement, placement, input.blocks, staleness_of(parameters), {}, chunks, {}, cut_states_of(parameters)};
+  StrategyInput alike = input;
+  if (parameters.propagation == "synchronous") alike.node = nullptr;  // processes make them together
+  const PlacedCells cells = place_once(alike, [&] { return make_chunks(input, parameters); });
+  const Placement& placement = cells.placement;
+  return {placement, placement,    input.blocks, staleness_of(parameters),
+          {},        cells.chunks, {},           cut_states_of(parameters)};
 }
 
 const Register<StrategyTag> chunk_registered{{

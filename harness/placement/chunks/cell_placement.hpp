@@ -1,8 +1,7 @@
 // Placements that name the owner of every single cell.
 #pragma once
 
-#include <algorithm>
-#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,25 +10,19 @@
 
 namespace strobe {
 
-/// Places each existing cell on owner_of(its node), one of `owners`. Cells that do not exist have no owner. Consecutive
-/// steps with the same owners share one map. Cost O(T N).
+/// From the owner of each vertex at each step. Consecutive steps with the same owners share one map.
+Placement place_by_step(std::vector<Column<Rank>> owner_of_step, std::int64_t vertices, int owners,
+                        std::optional<Rank> only = std::nullopt);
+
+/// Places each existing cell on owner_of(its node), one of `owners`. Cells that do not exist have no owner. Cost O(T
+/// N).
 template <class OwnerOf>
 Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of) {
   std::vector<std::vector<Rank>> owner(graph.steps, std::vector<Rank>(graph.vertices, -1));
   for_cells(graph, [&](NodeId node, VertexId v, Step t) { owner[t][v] = owner_of(node); });
-  Placement placement{owners, graph.vertices, {}, {}};
-  for (std::size_t t = 0; t < owner.size(); ++t) {
-    if (t == 0 || owner[t] != owner[t - 1]) placement.maps.push_back(nullptr);
-    placement.map_of_step.push_back(static_cast<std::int32_t>(placement.maps.size()) - 1);
-  }
-  for (std::size_t t = owner.size(); t-- > 0;) {
-    auto& map = placement.maps[placement.map_of_step[t]];
-    if (map != nullptr) continue;
-    const bool alike = std::adjacent_find(owner[t].begin(), owner[t].end(), std::not_equal_to<>()) == owner[t].end();
-    map = alike && owner[t].front() >= 0 ? single_owner_map(graph.vertices, owner[t].front())
-                                         : partial_vertex_map(std::move(owner[t]), owners);
-  }
-  return placement;
+  std::vector<Column<Rank>> of_step;
+  for (std::vector<Rank>& step : owner) of_step.emplace_back(std::move(step));
+  return place_by_step(std::move(of_step), graph.vertices, owners);
 }
 
 }  // namespace strobe

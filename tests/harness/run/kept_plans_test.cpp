@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/errors.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
@@ -139,6 +140,39 @@ TEST(KeptPlans, AMeasuredPlanIsCheckedInPlaceOfThePlanBefore) {
     EXPECT_EQ(std::count_if(result.notes.begin(), result.notes.end(),
                             [](const std::string& note) { return note.starts_with(host_limit_note); }),
               1);
+  }
+}
+
+/// The number of bytes that follows `words` in the notes of a plan, as in "takes 193 kB".
+double noted_bytes(const PlannedCase& plan, const std::string& words) {
+  for (const std::string& note : plan.notes) {
+    const std::size_t at = note.find(words);
+    if (at == std::string::npos) continue;
+    std::istringstream rest(note.substr(at + words.size()));
+    double number = 0;
+    std::string unit;
+    rest >> number >> unit;
+    return number * (unit == "MB" ? 1e6 : unit == "kB" ? 1e3 : 1);
+  }
+  return 0;
+}
+
+TEST(KeptPlans, TheEpochThatMeasuresChunksKeepsWithinTheLimit) {
+  Case c = fused_case("measured");
+  KeptPlans plans;
+  const auto plan = plans.get(c);
+  const double training = noted_bytes(*plan, "planned to take "), epoch = noted_bytes(*plan, "measures chunks takes ");
+  EXPECT_GT(training, 0);
+  ASSERT_GT(epoch, 1.05 * training) << "chunks that are walked one by one take more";
+  EXPECT_EQ(noted_bytes(*plans.get(fused_case("planned")), "measures chunks takes "), 0);
+  c.host_memory_limit_gib = (training + epoch) / 2 / (1 << 30);
+  try {
+    KeptPlans().get(c);
+    ADD_FAILURE() << "it was not refused";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), host_limit_place);
+    EXPECT_NE(std::string(error.what()).find("in the epoch of fusion_memory=measured"), std::string::npos)
+        << error.what();
   }
 }
 

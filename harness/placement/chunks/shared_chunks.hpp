@@ -1,0 +1,21 @@
+// Chunks and the ranks of their cells, made once for all processes of a node.
+#pragma once
+
+#include <functional>
+
+#include "harness/placement/chunks/placed_chunks.hpp"
+#include "harness/placement/strategy.hpp"
+
+namespace strobe {
+
+struct PlacedCells {
+  std::shared_ptr<const PlacedChunks> chunks;
+  Placement placement;
+};
+
+/// The chunks that `make` returns, and the placement of their cells. Where a case has processes of its own
+/// (StrategyInput::node), one process of each node makes them, and its chunks and owners of cells become a file that
+/// all map. Then the placement lists the runs of the own rank only. Throws what `make` and NodeStore::get throw.
+PlacedCells place_once(const StrategyInput& input, const std::function<PlacedChunks()>& make);
+
+}  // namespace strobe
