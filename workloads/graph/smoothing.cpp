@@ -169,13 +169,11 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
     const SmoothingSpan span = smoothing_span(smooth, window, t);
     SummedStep step(graph, span, false);
-    step.columns.fit();
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = std::move(step.row_offsets);
     snapshot->columns = step.columns.finish();
     snapshot->values = in_single({step.values.data(), step.values.size()});
     if (exact) step.values = std::move(SummedStep(graph, span, true).values);
-    step.values.fit();
     snapshot->exact_values = where_rounded(step.values.finish(), snapshot->values);
     result.snapshots[t] = shelf.keep(snapshot);
   }
