@@ -64,14 +64,18 @@ std::int64_t other_candidates(const EventCase& c) {
   return others < 0 ? static_cast<std::int64_t>(c.data.task->candidates->pool().size()) : others;
 }
 
-/// Scores of the judged events, and what metrics sort of one part of them.
-double bytes_of_judging(const GroupPlan& plan) {
+/// Scores of the judged events (ComingOutputs), and what metrics sort of one part of them.
+double bytes_of_judging(const GroupPlan& plan, bool keeps_all) {
   constexpr double of_metrics = 64;  // bytes of an event: scores, labels and their order
   const EventCase& c = *plan.events;
   if (c.request.numerics == "none") return 0;
+  const std::int64_t columns = 1 + other_candidates(c), most = keeps_all ? 0 : c.task->most_kept();
+  const std::int64_t of_event = most == 0 ? 2 + columns : 3 + std::min(columns, most);
+  const std::int64_t arriving = most == 0 ? 0 : columns * events_scored_at_once(c, c.data.task->evaluation_candidates);
   double scores = 0, metrics = 0;
   for (const EvaluatedEvents& events : judged_events(c)) {
-    const double bytes = sizeof(double) * static_cast<double>(events.count() * (3 + other_candidates(c)));
+    const double bytes =
+        sizeof(double) * static_cast<double>(events.count() * of_event + std::min(arriving, events.count() * columns));
     scores = plan.evaluation.order == nullptr ? std::max(scores, bytes) : scores + bytes;
     metrics = std::max(metrics, of_metrics * static_cast<double>(events.count()));
   }
@@ -121,7 +125,7 @@ EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>&
     if (rank == 0 || plan.evaluation.order != nullptr) memory.bytes[rank] += evaluated;
   }
   const double views = c.request.numerics == "none" ? 0 : bytes_of_views(c, files);
-  memory.bytes.front() += views + std::max(views, bytes_of_judging(plan));
+  memory.bytes.front() += views + std::max(views, bytes_of_judging(plan, files.count("scores") != 0));
   return memory;
 }
 

@@ -45,11 +45,15 @@ struct EventTaskData {
   }
 };
 
-/// Outputs of judged events in their order: of event i the `counts[i]` values from `first[i]` on.
+/// Outputs of judged events in their order: of event i the `counts[i]` values from `first[i]` on. Shortened outputs
+/// (EventTask::shorten) have `reciprocal`, and of each event only the first values.
 struct EventOutputs {
   std::vector<double> values;
   std::vector<std::int64_t> first;
   std::vector<std::int64_t> counts;
+  std::vector<double> reciprocal{};  // 1 / rank of each event's first value among its values; or empty
+  std::int64_t seen = 0;             // values before they were shortened
+  bool equal = true;                 // whether all of these are equal
 };
 
 /// How a link's candidates become a loss.
@@ -69,6 +73,10 @@ class EventTask {
                    std::span<const Tensor> codes) const = 0;
   /// The rank of each judged event's destination among its candidates, from 1; empty for tasks that rank nothing.
   virtual std::vector<double> ranks(const EventOutputs& /*outputs*/) const { return {}; }
+  /// The most values of an event that shortened outputs keep; 0: the task reads all, and `shorten` does nothing.
+  virtual std::int64_t most_kept() const { return 0; }
+  /// Shortens the outputs of the events from number `event` on, the last ones. Ranks and metrics keep their bits.
+  virtual void shorten(EventOutputs& /*outputs*/, std::size_t /*event*/) const {}
   /// The correct answer of each of the events [first, first + count), on the device. i32 [E, 1]: the one correct column
   /// of `head`. Or i64 [E, 1]: the set of correct columns, bit c for column c.
   virtual Tensor labels(Device& device, const EventGraph& graph, EdgeId first, std::int64_t count) const = 0;

@@ -179,10 +179,8 @@ void check_content(const EventGraph& graph, const BinaryFile& file) {
 
 TimedLabels timed_labels(const BinaryFile& file) {
   const std::int64_t labels = file.count("timed_labels", most_binary_rows);
-  return {file.column<VertexId>("label_vertex", labels, true).copy(),
-          file.column<double>("label_time", labels, true).copy(),
-          file.column<std::int32_t>("label_class", labels, true).copy(),
-          file.column<float>("label_share", labels, true).copy()};
+  return {file.column<VertexId>("label_vertex", labels, true), file.column<double>("label_time", labels, true),
+          file.column<std::int32_t>("label_class", labels, true), file.column<float>("label_share", labels, true)};
 }
 
 TimeColumn times_of(const BinaryFile& file, std::int64_t events) {

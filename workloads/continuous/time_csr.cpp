@@ -2,7 +2,7 @@
 // time order too. Returns the same adjacency for every number of threads: each thread owns a range of vertices, reads
 // all events in order and writes the entries of its own vertices. No two threads write the same memory.
 // Cost: every thread passes twice over the 8 bytes of ends per event; all together write 8 bytes per entry once.
-// Memory: 8 bytes per vertex in addition to the result.
+// Memory: 8 bytes per vertex in addition to the result. Under a bound of memory a large result lies in a file.
 #include "workloads/continuous/time_csr.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "workloads/storage/pages.hpp"
 #include "workloads/storage/parallel.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {
@@ -93,6 +94,9 @@ TimeCsr make_time_csr(const EventGraph& events, const std::string& direction) {
     throw InvalidRequest("workload", "a time-ordered adjacency holds at most 2^32 - 1 events");
   std::vector<std::int64_t> offsets = count_entries(events, sides);
   const std::size_t total = offsets.back();
+  const ReadingBound* const bound = reading_bound();
+  const bool in_file = bound != nullptr && total * sizeof(TimedNeighbour) > bound->run_bytes();
+  const PagesInFiles aside(in_file ? bound->folder : "");
   Pages memory(total * sizeof(TimedNeighbour));
   memory.prefer_large();
   auto* const entries = reinterpret_cast<TimedNeighbour*>(memory.data());

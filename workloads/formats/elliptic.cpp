@@ -20,6 +20,7 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "workloads/graph/growing_labels.hpp"
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
@@ -206,7 +207,7 @@ void add_vertices(const Transactions& transactions, EventGraph& graph) {
 void read_classes(const std::string& path, const Transactions& transactions, EventGraph& graph) {
   TextReader reader(path);
   expect_header(reader, classes_header);
-  TimedLabels& labels = graph.timed_labels;
+  GrowingLabels labels;
   std::vector<bool> listed(transactions.by_id.size(), false);
   std::int64_t unknown = 0, without_step = 0;
   while (reader.next()) {
@@ -224,18 +225,16 @@ void read_classes(const std::string& path, const Transactions& transactions, Eve
       reader.fail(fields[1].column, fmt::format("a class is 1, 2 or unknown, found '{}'", printable(text)));
     unknown += text == "unknown";
     if (text == "unknown") continue;
-    labels.vertex.push_back(static_cast<VertexId>(vertex));
-    labels.time.push_back(found->step);
-    labels.label.push_back(text == "1" ? 1 : 0);
-    labels.share.push_back(1);
+    labels.add(static_cast<VertexId>(vertex), found->step, text == "1" ? 1 : 0, 1);
   }
-  sort_by_time(labels);
-  const auto illicit = std::count(labels.label.begin(), labels.label.end(), 1);
+  graph.timed_labels = labels.finish();
+  sort_by_time(graph.timed_labels);
+  const Column<std::int32_t>& label = graph.timed_labels.label;
+  const auto illicit = std::count(label.begin(), label.end(), 1);
   graph.provenance.notes.push_back(fmt::format(
       "classes: {} illicit (label 1), {} licit (label 0), {} unknown, {} not listed, {} of transactions without "
       "features; a transaction has its label at its own step",
-      illicit, std::ssize(labels.label) - illicit, unknown, std::count(listed.begin(), listed.end(), false),
-      without_step));
+      illicit, std::ssize(label) - illicit, unknown, std::count(listed.begin(), listed.end(), false), without_step));
 }
 
 EventGraph read_elliptic(const std::string& path) {

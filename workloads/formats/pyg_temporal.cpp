@@ -24,8 +24,10 @@
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/graph/plugins.hpp"
 #include "workloads/graph/snapshot_file.hpp"
+#include "workloads/graph/step_shelf.hpp"
 #include "workloads/reading/text/json_tree.hpp"
 #include "workloads/reading/text/text_reader.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -45,31 +47,34 @@ int probe_pyg_temporal(std::string_view head, std::string_view) {
 /// Values [rows, columns] of a series as the file nests them.
 struct Series {
   std::int64_t rows = 0, columns = 0;
-  std::vector<double> values;
+  Column<double> values;
 };
 
-void append_numbers(const JsonValue& row, const char* what, std::vector<double>& values) {
+void append_numbers(const JsonValue& row, const char* what, GrowingColumn<double>& values) {
   for (const JsonValue& value : row.children()) values.push_back(value.within_single(what));
 }
 
 Series read_series(const JsonValue& table, const char* what) {
   Series series;
+  GrowingColumn<double> values;
   for (const JsonValue& row : table.array(what).children()) {
     if (series.rows == 0) series.columns = static_cast<std::int64_t>(row.array("a step").size());
-    append_numbers(row.array("a step", static_cast<std::size_t>(series.columns)), "a value", series.values);
+    append_numbers(row.array("a step", static_cast<std::size_t>(series.columns)), "a value", values);
     ++series.rows;
   }
+  series.values = values.finish();
   if (series.values.empty()) table.fail(fmt::format("{} is empty", what));
   return series;
 }
 
-std::vector<SnapshotEdge> read_edges(const JsonValue& list, const std::optional<JsonValue>& weights,
-                                     std::int64_t vertices) {
-  std::vector<SnapshotEdge> edges;
+GrowingColumn<SnapshotEdge> read_edges(const JsonValue& list, const std::optional<JsonValue>& weights,
+                                       std::int64_t vertices) {
+  GrowingColumn<SnapshotEdge> edges;
   for (const JsonValue& pair : list.array("the edge list").children()) {
-    const std::vector<JsonValue> ends = pair.array("an edge", 2).children();
-    edges.push_back({static_cast<VertexId>(ends[0].below(vertices, "source vertex id")),
-                     static_cast<VertexId>(ends[1].below(vertices, "target vertex id")), 1});
+    const JsonChildren ends = pair.array("an edge", 2).children();
+    const JsonValue source = *ends.begin(), target = *++ends.begin();
+    edges.push_back({static_cast<VertexId>(source.below(vertices, "source vertex id")),
+                     static_cast<VertexId>(target.below(vertices, "target vertex id")), 1});
   }
   if (!weights) return edges;
   std::size_t e = 0;
@@ -87,7 +92,7 @@ std::optional<JsonValue> optional_member(const JsonValue& object, const char* na
 std::vector<JsonValue> members_by_step(const JsonValue& object, std::int64_t steps, const char* what) {
   std::vector<std::optional<JsonValue>> found(steps);
   for (const JsonValue& member : object.object(what).children()) {
-    const std::string& key = member.key();
+    const std::string key(member.key());
     std::int64_t step = -1;
     const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), step);
     if (error != std::errc() || stop != key.data() + key.size()) continue;
@@ -117,14 +122,14 @@ void finish_steps(SnapshotGraph& graph, const Series& features, const Series& ta
   auto [rounded, exact] = both_precisions(features.values);
   graph.features = std::move(rounded);
   graph.exact_features = std::move(exact);
-  graph.targets = in_single(next_step_targets(targets.values, graph.vertices));
+  graph.targets = next_step_targets(targets.values, graph.vertices);
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
     graph.step_begin.push_back(static_cast<double>(t));
     graph.step_end.push_back(static_cast<double>(t + 1));
   }
 }
 
-void make_static(const std::vector<SnapshotEdge>& edges, std::int64_t steps, SnapshotGraph& graph) {
+void make_static(const GrowingColumn<SnapshotEdge>& edges, std::int64_t steps, SnapshotGraph& graph) {
   const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
   graph.snapshots.assign(steps, snapshot);
   graph.provenance.notes.push_back(
@@ -133,12 +138,14 @@ void make_static(const std::vector<SnapshotEdge>& edges, std::int64_t steps, Sna
 
 Series y_of_steps(const std::vector<JsonValue>& steps) {
   Series series;
+  GrowingColumn<double> values;
   for (const JsonValue& step : steps) {
     const JsonValue y = step.at("y", "a step");
     if (series.rows == 0) series.columns = static_cast<std::int64_t>(y.array("y").size());
-    append_numbers(y.array("y", static_cast<std::size_t>(series.columns)), "a value of y", series.values);
+    append_numbers(y.array("y", static_cast<std::size_t>(series.columns)), "a value of y", values);
     ++series.rows;
   }
+  series.values = values.finish();
   if (series.values.empty()) steps.front().fail("y is empty");
   return series;
 }
@@ -170,10 +177,11 @@ void read_mapping(const JsonValue& root, SnapshotGraph& graph) {
   std::vector<JsonValue> weights;
   if (mapping.has("edge_weight"))
     weights = members_by_step(mapping.at("edge_weight", "edge_mapping"), steps, "edge_weight");
+  StepShelf shelf;
   for (std::size_t t = 0; t < edges.size(); ++t) {
     const auto weight = weights.empty() ? std::nullopt : std::optional(weights[t]);
     graph.snapshots.push_back(
-        make_snapshot(graph.vertices, read_edges(edges[t], weight, graph.vertices), graph.provenance));
+        shelf.keep(make_snapshot(graph.vertices, read_edges(edges[t], weight, graph.vertices), graph.provenance)));
   }
   finish_steps(graph, series, series);
 }
@@ -181,6 +189,7 @@ void read_mapping(const JsonValue& root, SnapshotGraph& graph) {
 /// X of the steps: [N] or [N][F] in each.
 Series x_of_steps(const std::vector<JsonValue>& steps, std::int64_t vertices) {
   Series series;
+  GrowingColumn<double> values;
   for (const JsonValue& step : steps) {
     for (const JsonValue& row : step.at("X", "a step").array("X", static_cast<std::size_t>(vertices)).children()) {
       const bool single = row.kind() == JsonKind::number;
@@ -189,11 +198,12 @@ Series x_of_steps(const std::vector<JsonValue>& steps, std::int64_t vertices) {
       if (width != series.columns || width == 0)
         row.fail(fmt::format("a row of X has {} values, the rows before have {}", width, series.columns));
       if (single)
-        series.values.push_back(row.within_single("a value of X"));
+        values.push_back(row.within_single("a value of X"));
       else
-        append_numbers(row, "a value of X", series.values);
+        append_numbers(row, "a value of X", values);
     }
   }
+  series.values = values.finish();
   return series;
 }
 
@@ -201,14 +211,18 @@ void read_step_by_step(const JsonValue& root, SnapshotGraph& graph) {
   const std::vector<JsonValue> steps = members_by_step(root, read_steps(root, root.size()), "the file");
   const Series y = y_of_steps(steps);
   graph.vertices = y.columns;
+  StepShelf shelf;
   for (const JsonValue& step : steps) {
-    const std::vector<SnapshotEdge> edges =
+    const GrowingColumn<SnapshotEdge> edges =
         read_edges(step.at("edges", "a step"), optional_member(step, "weights"), graph.vertices);
-    graph.snapshots.push_back(make_snapshot(graph.vertices, edges, graph.provenance));
+    graph.snapshots.push_back(shelf.keep(make_snapshot(graph.vertices, edges, graph.provenance)));
   }
   finish_steps(graph, steps.front().has("X") ? x_of_steps(steps, graph.vertices) : y, y);
   if (!root.has("node_ids")) return;
-  for (float& value : graph.targets.edit()) value = std::log1p(value);
+  GrowingColumn<float> targets;
+  targets.reserve(graph.targets.size());
+  for (const float value : graph.targets) targets.push_back(std::log1p(value));
+  graph.targets = targets.finish();
   graph.provenance.notes.push_back("targets are log(1 + y), as the loader of this data set makes them");
 }
 
@@ -224,7 +238,7 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
       graph.provenance.notes.push_back(fmt::format("node_ids is left out, because '{}' is not a vertex", name.key()));
       return;
     }
-    of_vertex[static_cast<std::size_t>(number)] = name.key();
+    of_vertex[static_cast<std::size_t>(number)] = std::string(name.key());
   }
   graph.vertex_name = of_vertex;
 }
@@ -241,14 +255,15 @@ std::unordered_map<std::string, VertexId> number_nodes(const std::vector<JsonVal
   return number;
 }
 
-std::vector<SnapshotEdge> read_links(const JsonValue& links, const std::unordered_map<std::string, VertexId>& number) {
+GrowingColumn<SnapshotEdge> read_links(const JsonValue& links,
+                                       const std::unordered_map<std::string, VertexId>& number) {
   const auto find = [&](const JsonValue& link, const char* end) {
     const JsonValue id = link.at(end, "a link");
     const auto at = number.find(id.name("the end of a link"));
     if (at == number.end()) id.fail("a link names a node that is not listed");
     return at->second;
   };
-  std::vector<SnapshotEdge> edges;
+  GrowingColumn<SnapshotEdge> edges;
   for (const JsonValue& link : links.array("links").children()) {
     const double weight = link.has("weight") ? link.at("weight", "a link").within_single("weight") : 1.0;
     edges.push_back({find(link, "source"), find(link, "target"), weight});
@@ -257,48 +272,46 @@ std::vector<SnapshotEdge> read_links(const JsonValue& links, const std::unordere
 }
 
 /// The series of all nodes, which the file holds node by node, as [T, N, series of a node].
-Series by_step(const std::vector<std::vector<double>>& of_node, std::int64_t steps) {
-  Series series;
-  series.rows = steps;
-  for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
-    for (const std::vector<double>& values : of_node) {
-      for (std::size_t i = t; i < values.size(); i += static_cast<std::size_t>(steps))
-        series.values.push_back(values[i]);
-    }
+Series by_step(const GrowingColumn<double>& of_nodes, std::size_t nodes, std::size_t steps) {
+  const std::size_t of_node = of_nodes.size() / nodes;
+  GrowingColumn<double> values;
+  values.reserve(of_nodes.size());
+  for (std::size_t t = 0; t < steps; ++t) {
+    for (std::size_t node = 0; node < nodes; ++node)
+      for (std::size_t i = t; i < of_node; i += steps) values.push_back(of_nodes[node * of_node + i]);
   }
-  return series;
+  return {static_cast<std::int64_t>(steps), 0, values.finish()};
 }
 
 void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
-  const std::vector<JsonValue> nodes = root.at("nodes", "the file").array("nodes").children();
+  const std::vector<JsonValue> nodes = root.at("nodes", "the file").array("nodes").children().list();
   if (nodes.empty()) root.fail("nodes is empty");
   graph.vertices = static_cast<std::int64_t>(nodes.size());
   const auto number = number_nodes(nodes);
   std::vector<std::string> of_vertex(nodes.size());
   for (const auto& [name, vertex] : number) of_vertex[vertex] = name;
   graph.vertex_name = of_vertex;
-  std::vector<std::vector<double>> y, x;
+  GrowingColumn<double> y, x;
   std::vector<std::string> names;
   std::size_t steps = 0;
   for (const JsonValue& node : nodes) {
     const JsonValue series = node.at("y", "a node");
     if (y.empty()) steps = series.array("y").size();
-    append_numbers(series.array("y", steps), "a value of y", y.emplace_back());
+    append_numbers(series.array("y", steps), "a value of y", y);
     if (steps == 0) series.fail("y is empty");
-    x.emplace_back();
     const std::vector<JsonValue> variables =
-        node.has("X") ? node.at("X", "a node").object("X").children() : std::vector<JsonValue>{series};
-    if (x.size() == 1) {
-      for (const JsonValue& variable : variables) names.push_back(variable.key());
+        node.has("X") ? node.at("X", "a node").object("X").children().list() : std::vector<JsonValue>{series};
+    if (x.empty()) {
+      for (const JsonValue& variable : variables) names.emplace_back(variable.key());
     }
     const bool same =
         std::equal(variables.begin(), variables.end(), names.begin(), names.end(),
                    [](const JsonValue& variable, const std::string& name) { return variable.key() == name; });
     if (!same || names.empty()) node.fail("the series in X of a node are not those of the first node");
-    for (const JsonValue& variable : variables) append_numbers(variable.array("a series", steps), "a value", x.back());
+    for (const JsonValue& variable : variables) append_numbers(variable.array("a series", steps), "a value", x);
   }
   make_static(read_links(root.at("links", "the file"), number), static_cast<std::int64_t>(steps), graph);
-  finish_steps(graph, by_step(x, graph.steps()), by_step(y, graph.steps()));
+  finish_steps(graph, by_step(x, nodes.size(), steps), by_step(y, nodes.size(), steps));
 }
 
 SnapshotGraph read_pyg_temporal(const std::string& path) {

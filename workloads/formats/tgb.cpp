@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "workloads/graph/growing_labels.hpp"
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
@@ -115,7 +116,7 @@ struct Tables {
 
 /// Node labels of a part of their file; classes are numbers of a table of the part.
 struct LabelPart {
-  TimedLabels labels;
+  GrowingLabels labels;
   NameTable classes;
   std::int64_t absent = 0;
 };
@@ -150,7 +151,6 @@ std::vector<std::string> companions_tgb(const std::string& path) {
 
 void add_labels(TextReader& reader, bool years, const NameTable& sources, const EventGraph& graph, LabelPart& part) {
   QuotedCsv csv;
-  TimedLabels& labels = part.labels;
   while (reader.next()) {
     const auto& fields = csv.split(reader);
     if (fields.size() != 4)
@@ -162,10 +162,7 @@ void add_labels(TextReader& reader, bool years, const NameTable& sources, const 
     const float share = reader.single(fields[3], "weight");
     part.absent += vertex < 0;
     if (vertex < 0) continue;
-    labels.vertex.push_back(find_vertex(graph, vertex));
-    labels.time.push_back(time);
-    labels.label.push_back(static_cast<std::int32_t>(label));
-    labels.share.push_back(share);
+    part.labels.add(find_vertex(graph, vertex), time, static_cast<std::int32_t>(label), share);
   }
 }
 
@@ -174,7 +171,7 @@ void read_labels(const std::string& path, bool years, Tables& tables, EventGraph
   if (!reader.next()) reader.fail_file("the file is empty");
   if (QuotedCsv().split(reader).size() != 4)
     reader.fail(1, "node labels have four columns: time, vertex, class, weight");
-  TimedLabels& labels = graph.timed_labels;
+  GrowingLabels labels;
   std::int64_t absent = 0;
   PerPart<LabelPart> parts;
   // One-sided files name classes among their sources, so the numbers of classes are settled after all parts are read.
@@ -187,14 +184,15 @@ void read_labels(const std::string& path, bool years, Tables& tables, EventGraph
         if (tables.of_targets().size() > std::numeric_limits<std::int32_t>::max())
           reader.fail_file("there are more than 2^31 classes");
         for (std::int32_t& label : added.labels.label) label = static_cast<std::int32_t>(numbers[label]);
-        append(labels, added.labels);
+        labels.append(added.labels);
         absent += added.absent;
         added = LabelPart();
       });
-  sort_by_time(labels);
+  graph.timed_labels = labels.finish();
+  sort_by_time(graph.timed_labels);
   graph.provenance.notes.push_back(fmt::format("{}: {} labels; {} more are of vertices without events and left out",
-                                               std::filesystem::path(path).filename().string(), labels.time.size(),
-                                               absent));
+                                               std::filesystem::path(path).filename().string(),
+                                               graph.timed_labels.time.size(), absent));
 }
 
 void add_rows_tgb(TextReader& reader, const TgbLayout& layout, Tables& tables, EventBuilder& events) {

@@ -19,6 +19,7 @@
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -59,9 +60,9 @@ const std::vector<Token>& split_row(TextReader& reader, std::size_t expected) {
   return fields;
 }
 
-std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& vertices) {
+GrowingColumn<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& vertices) {
   TextReader reader(path);
-  std::vector<SnapshotEdge> edges;
+  GrowingColumn<SnapshotEdge> edges;
   std::size_t columns = 0, row = 0;
   for (; reader.next(); ++row) {
     const auto& fields = split_row(reader, columns);
@@ -79,7 +80,7 @@ std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& 
 }
 
 /// Values [steps, vertices], and the sensors' names.
-std::vector<double> read_speed(const std::string& path, std::int64_t vertices, std::vector<std::string>& sensors) {
+Column<double> read_speed(const std::string& path, std::int64_t vertices, std::vector<std::string>& sensors) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   const std::size_t columns = vertices;
@@ -89,23 +90,23 @@ std::vector<double> read_speed(const std::string& path, std::int64_t vertices, s
       reader.fail(token.column, fmt::format("the sensor '{}' is there twice", printable(token.text)));
     sensors.emplace_back(token.text);
   }
-  std::vector<double> values;
+  GrowingColumn<double> values;
   while (reader.next()) {
     for (const Token& token : split_row(reader, columns)) values.push_back(reader.within_single(token, "value"));
   }
   if (values.empty()) reader.fail_file("the file has no steps");
-  return values;
+  return values.finish();
 }
 
 SnapshotGraph read_tgcn(const std::string& path) {
   const std::string adjacency = file_of_pair(path, adjacency_end), speed = file_of_pair(path, speed_end);
   SnapshotGraph graph;
   describe_file(path, "tgcn", graph.provenance);
-  const std::vector<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
+  const GrowingColumn<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
   std::vector<std::string> sensors;
-  std::vector<double> series = read_speed(speed, graph.vertices, sensors);
+  Column<double> series = read_speed(speed, graph.vertices, sensors);
   graph.vertex_name = sensors;
-  graph.targets = in_single(next_step_targets(series, graph.vertices));
+  graph.targets = next_step_targets(series, graph.vertices);
   auto [rounded, exact] = both_precisions(std::move(series));
   graph.features = std::move(rounded);
   graph.exact_features = std::move(exact);

@@ -15,6 +15,7 @@
 #include <limits>
 #include <utility>
 
+#include "workloads/graph/growing_labels.hpp"
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/feature_arrays.hpp"
@@ -87,7 +88,7 @@ std::int32_t read_label(const TextReader& reader, const Token& token) {
 }
 
 /// Returns how many labels are of vertices without events.
-std::int64_t add_labels(TextReader& reader, const EventGraph& graph, TimedLabels& labels) {
+std::int64_t add_labels(TextReader& reader, const EventGraph& graph, GrowingLabels& labels) {
   std::int64_t absent = 0;
   while (reader.next()) {
     const auto& fields = reader.split_commas();
@@ -101,10 +102,7 @@ std::int64_t add_labels(TextReader& reader, const EventGraph& graph, TimedLabels
     read_roll(reader, fields[4]);
     absent += vertex < 0;
     if (vertex < 0) continue;
-    labels.vertex.push_back(vertex);
-    labels.time.push_back(time);
-    labels.label.push_back(label);
-    labels.share.push_back(1);
+    labels.add(vertex, time, label, 1);
   }
   return absent;
 }
@@ -114,15 +112,16 @@ void read_tgl_labels(const std::string& path, EventGraph& graph) {
   if (!reader.next()) reader.fail_file("the file is empty");
   if (header_names(reader.line()) != label_header) reader.fail(1, "expected the header " + std::string(label_header));
   std::atomic<std::int64_t> absent{0};
-  TimedLabels& labels = graph.timed_labels;
-  PerPart<TimedLabels> of_parts;
+  GrowingLabels labels;
+  PerPart<GrowingLabels> of_parts;
   parse_rows(
       reader, [&](std::size_t part, TextReader& lines) { absent += add_labels(lines, graph, of_parts[part]); },
-      [&](std::size_t part) { append(labels, std::exchange(of_parts[part], {})); });
-  sort_by_time(labels);
+      [&](std::size_t part) { labels.append(std::exchange(of_parts[part], {})); });
+  graph.timed_labels = labels.finish();
+  sort_by_time(graph.timed_labels);
   graph.provenance.notes.push_back(fmt::format("{}: {} labels; {} more are of vertices without events and left out",
-                                               std::filesystem::path(path).filename().string(), labels.time.size(),
-                                               absent.load()));
+                                               std::filesystem::path(path).filename().string(),
+                                               graph.timed_labels.time.size(), absent.load()));
 }
 
 /// Returns how many events belong to each part of the training.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "workloads/storage/growing_column.hpp"
+
 namespace strobe {
 namespace {
 
@@ -21,27 +23,27 @@ std::size_t entry_of(const Snapshot& snapshot, VertexId row, VertexId column) {
 
 }  // namespace
 
-std::vector<double> where_rounded(std::vector<double> exact, std::span<const float> rounded) {
+Column<double> where_rounded(Column<double> exact, std::span<const float> rounded) {
   const bool all = exact.empty() || std::equal(exact.begin(), exact.end(), rounded.begin(), rounded.end(), same);
-  return all ? std::vector<double>() : std::move(exact);
+  return all ? Column<double>() : std::move(exact);
 }
 
-std::vector<float> in_single(const std::vector<double>& values) {
-  std::vector<float> single(values.size());
+Column<float> in_single(std::span<const double> values) {
+  GrowingColumn<float> single(values.size(), reading_bound());
   std::transform(values.begin(), values.end(), single.begin(), [](double value) { return static_cast<float>(value); });
-  return single;
+  return single.finish();
 }
 
-BothPrecisions both_precisions(std::vector<double> values) {
+BothPrecisions both_precisions(Column<double> values) {
   BothPrecisions both;
   both.rounded = in_single(values);
   both.exact = where_rounded(std::move(values), both.rounded);
   return both;
 }
 
-std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,
-                               bool rows_are_targets, bool rows_are_sources, const Snapshot& snapshot) {
-  std::vector<double> sums(snapshot.columns.size(), 0.0);
+Column<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,
+                          bool rows_are_targets, bool rows_are_sources, const Snapshot& snapshot) {
+  GrowingColumn<double> sums(snapshot.columns.size(), reading_bound());
   for (std::size_t e = first; e < last; ++e) {
     const double weight = counted ? 1.0 : exact_weight(events, e);
     const VertexId source = events.source[e], target = events.target[e];
@@ -49,7 +51,7 @@ std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std:
     const bool visited = rows_are_targets && source == target;  // a loop is its own reverse
     if (rows_are_sources && !visited) sums[entry_of(snapshot, source, target)] += weight;
   }
-  return sums;
+  return sums.finish();
 }
 
 }  // namespace strobe

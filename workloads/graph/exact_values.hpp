@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "workloads/graph/graph.hpp"
 
@@ -12,17 +11,17 @@ namespace strobe {
 
 /// `exact`, when it differs from `rounded` anywhere, else nothing. NaN equals NaN. Both have one length, unless `exact`
 /// is empty.
-std::vector<double> where_rounded(std::vector<double> exact, std::span<const float> rounded);
+Column<double> where_rounded(Column<double> exact, std::span<const float> rounded);
 
 /// Values as a graph keeps them.
 struct BothPrecisions {
-  std::vector<float> rounded;  // the fp32 numbers next to them
-  std::vector<double> exact;   // the values themselves where these differ, else empty
+  Column<float> rounded;  // the fp32 numbers next to them
+  Column<double> exact;   // the values themselves where these differ, else empty
 };
-BothPrecisions both_precisions(std::vector<double> values);
+BothPrecisions both_precisions(Column<double> values);
 
 /// The fp32 numbers next to `values`.
-std::vector<float> in_single(const std::vector<double>& values);
+Column<float> in_single(std::span<const double> values);
 
 /// Entry `i` of a snapshot, in double where the graph has it.
 inline double exact_value(const Snapshot& snapshot, std::size_t i) {
@@ -36,7 +35,7 @@ inline double exact_weight(const EventGraph& events, std::size_t e) {
 
 /// For every entry of `snapshot`, the sum over its events in [first, last), all events of the snapshot: of exact
 /// weights, or with `counted` of events. In double and in time order. [nnz] Cost O(events log d).
-std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,
-                               bool rows_are_targets, bool rows_are_sources, const Snapshot& snapshot);
+Column<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,
+                          bool rows_are_targets, bool rows_are_sources, const Snapshot& snapshot);
 
 }  // namespace strobe

@@ -1,11 +1,7 @@
-// Builds one sorted CSR per window of events. Returns: snapshots over all vertices of the event graph, with degree
-// features per step.
-// Invariants: columns of a row are sorted and distinct; steps without events share one empty snapshot. Parallel edges
-// are summed in double, in time order, and rounded once (edge life sums steps that were rounded). Where fp32 rounds,
-// the snapshot also holds the sums of exact weights, which fp64 runs read. Events are counted in integers. With both
-// orientations a self-loop is one entry with its own value, not twice that.
-// Cost: O(E log d + T N) time, d = events of one row in one window (times the windows that an event lies in); a
-// cumulative graph also costs its own non-zeros. Memory of the result plus O(N + events of a window).
+// Cuts events into steps. Returns: snapshots over all vertices of the event graph, with degree features per step.
+// Invariants: edge life sums steps that were rounded. Events are counted in integers.
+// Cost: that of the steps (steps/step_builder.hpp), times the windows that an event lies in; a cumulative graph also
+// costs its own non-zeros. Under a bound of memory (reading_bound.hpp) large arrays lie in temporary files.
 #include "workloads/graph/graph.hpp"
 
 #include <fmt/format.h>
@@ -22,6 +18,7 @@
 #include "workloads/graph/smoothing.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/graph/step_shelf.hpp"
+#include "workloads/graph/steps/step_builder.hpp"
 #include "workloads/graph/windows.hpp"
 #include "workloads/storage/growing_column.hpp"
 
@@ -30,112 +27,14 @@ namespace {
 
 constexpr std::int64_t degree_features = 2;
 
-struct WeightedColumn {
-  VertexId column;
-  float weight;
-};
-
-enum class Weights { count, binary, file };
-
-/// Builds the snapshots of one graph; keeps its working memory from window to window.
-class SnapshotBuilder {
- public:
-  SnapshotBuilder(const EventGraph& events, Weights weights, bool rows_are_targets, bool rows_are_sources)
-      : events_(events),
-        weights_(weights),
-        rows_are_targets_(rows_are_targets),
-        rows_are_sources_(rows_are_sources),
-        row_end_(static_cast<std::size_t>(events.vertices) + 1) {
-    auto empty = std::make_shared<Snapshot>();
-    empty->row_offsets.assign(static_cast<std::size_t>(events.vertices) + 1, 0);
-    empty_ = empty;
-  }
-
-  std::shared_ptr<const Snapshot> build(std::size_t first, std::size_t last) {
-    if (first == last) return empty_;
-    rounded_ = weights_ == Weights::file && !events_.exact_weight.empty();
-    bucket_by_row(first, last);
-    std::vector<std::int64_t> row_offsets{0};
-    row_offsets.reserve(row_end_.size());
-    columns_.reserve(entries_.size());
-    values_.reserve(entries_.size());
-    // After bucketing, row_end_[v] is one past row v's last entry.
-    for (std::size_t v = 0, begin = 0; v + 1 < row_end_.size(); ++v) {
-      const std::size_t end = row_end_[v];
-      if (begin != end) merge_row(begin, end);
-      row_offsets.push_back(static_cast<std::int64_t>(columns_.size()));
-      begin = end;
-    }
-    columns_.shrink_to_fit();
-    values_.shrink_to_fit();
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->row_offsets = std::move(row_offsets);
-    snapshot->columns = std::exchange(columns_, {});
-    snapshot->values = std::exchange(values_, {});
-    keep_exact(first, last, *snapshot);
-    return snapshot;
-  }
-
- private:
-  template <class Visit>
-  void for_each_entry(std::size_t first, std::size_t last, Visit&& visit) const {
-    for (std::size_t e = first; e < last; ++e) {
-      const float weight = weights_ == Weights::file ? events_.weight[e] : 1.0f;
-      if (rows_are_targets_) visit(events_.target[e], WeightedColumn{events_.source[e], weight});
-      const bool visited = rows_are_targets_ && events_.source[e] == events_.target[e];  // a loop is its own reverse
-      if (rows_are_sources_ && !visited) visit(events_.source[e], WeightedColumn{events_.target[e], weight});
-    }
-  }
-
-  /// Counting sort by row; stable, so entries of a row stay in time order.
-  void bucket_by_row(std::size_t first, std::size_t last) {
-    std::fill(row_end_.begin(), row_end_.end(), 0);
-    for_each_entry(first, last, [&](VertexId row, WeightedColumn) { ++row_end_[static_cast<std::size_t>(row) + 1]; });
-    for (std::size_t v = 1; v < row_end_.size(); ++v) row_end_[v] += row_end_[v - 1];
-    entries_.resize(row_end_.back());
-    for_each_entry(first, last, [&](VertexId row, WeightedColumn entry) { entries_[row_end_[row]++] = entry; });
-  }
-
-  void merge_row(std::size_t begin, std::size_t end) {
-    const auto at = [&](std::size_t i) { return entries_.begin() + static_cast<std::ptrdiff_t>(i); };
-    std::stable_sort(at(begin), at(end),
-                     [](const WeightedColumn& a, const WeightedColumn& b) { return a.column < b.column; });
-    for (std::size_t i = begin; i < end;) {
-      const VertexId column = entries_[i].column;
-      double sum = 0;
-      for (; i < end && entries_[i].column == column; ++i) sum += static_cast<double>(entries_[i].weight);
-      columns_.push_back(column);
-      values_.push_back(weights_ == Weights::binary ? 1.0f : static_cast<float>(sum));
-      rounded_ |= weights_ != Weights::binary && static_cast<double>(values_.back()) != sum;
-    }
-  }
-
-  void keep_exact(std::size_t first, std::size_t last, Snapshot& snapshot) const {
-    if (!rounded_) return;
-    snapshot.exact_values = where_rounded(
-        exact_sums(events_, first, last, weights_ == Weights::count, rows_are_targets_, rows_are_sources_, snapshot),
-        snapshot.values);
-  }
-
-  const EventGraph& events_;
-  Weights weights_;
-  bool rows_are_targets_, rows_are_sources_;
-  bool rounded_ = false;  // fp32 may round a value of the snapshot under way
-  std::vector<std::int64_t> row_end_;
-  std::vector<WeightedColumn> entries_;
-  std::vector<VertexId> columns_;  // of the snapshot under way
-  std::vector<float> values_;
-  std::shared_ptr<const Snapshot> empty_;
-};
-
-Weights parse_weights(const std::string& name, const EventGraph& events) {
-  if (name == "count") return Weights::count;
-  if (name == "binary") return Weights::binary;
+StepWeights parse_weights(const std::string& name, const EventGraph& events) {
+  if (name == "count") return StepWeights::count;
+  if (name == "binary") return StepWeights::binary;
   if (name != "file")
     throw InvalidRequest("weights", unknown_name_message("value of weights", name, {"count", "binary", "file"}));
   if (events.weight.empty())
     throw InvalidInput(events.provenance.source, 0, 0, "weights=file, but the file has no weights");
-  return Weights::file;
+  return StepWeights::file;
 }
 
 /// In-degree and out-degree of the raw step, parallel edges with multiplicity (decisions M8), added to `degrees`.
@@ -150,7 +49,7 @@ void count_degrees(const EventGraph& events, std::size_t first, std::size_t last
 void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
   std::vector<std::int64_t> degrees(events.vertices * degree_features, 0);
   GrowingColumn<float> features(degrees.size() * cut.begin.size(), reading_bound());
-  std::vector<double> exact;
+  GrowingColumn<double> exact;
   float* next = features.data();
   for (std::size_t t = 0; t < cut.begin.size(); ++t) {
     if (!cumulative) std::fill(degrees.begin(), degrees.end(), 0);
@@ -158,30 +57,35 @@ void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumu
                   degrees.data());
     for (const std::int64_t degree : degrees) {
       const auto rounded = static_cast<float>(degree);
-      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree) exact.assign(features.data(), next);
-      if (!exact.empty() || static_cast<std::int64_t>(rounded) != degree) exact.push_back(static_cast<double>(degree));
+      const bool rounds = static_cast<std::int64_t>(rounded) != degree;
+      if (rounds && exact.empty()) {
+        for (const float* before = features.data(); before < next; ++before) exact.push_back(double{*before});
+      }
+      if (rounds || !exact.empty()) exact.push_back(static_cast<double>(degree));
       *next++ = rounded;
     }
   }
   graph.feature_width = degree_features;
   graph.degree_features = true;
   graph.features = features.finish();
-  graph.exact_features = std::move(exact);
+  graph.exact_features = exact.finish();
 }
 
 /// The sum of all windows so far, in double; with `exact` also that of the windows' exact values.
 class RunningSum {
  public:
   RunningSum(std::int64_t vertices, bool binary, bool exact)
-      : row_offsets_(static_cast<std::size_t>(vertices) + 1, 0), binary_(binary), keeps_exact_(exact) {}
+      : row_offsets_(std::vector<std::int64_t>(static_cast<std::size_t>(vertices) + 1, 0)),
+        binary_(binary),
+        keeps_exact_(exact) {}
 
   std::shared_ptr<const Snapshot> add(const Snapshot& window) {
     std::vector<std::int64_t> row_offsets{0};
     row_offsets.reserve(row_offsets_.size());
-    std::vector<VertexId> columns;
-    std::vector<double> values, exact;
-    columns.reserve(columns_.size() + window.columns.size());
-    values.reserve(columns.capacity());
+    const std::size_t most = columns_.size() + window.columns.size();
+    GrowingColumn<VertexId> columns(most, reading_bound());
+    GrowingColumn<double> values(most, reading_bound()), exact;
+    std::size_t count = 0;
     for (std::size_t v = 0; v + 1 < row_offsets_.size(); ++v) {
       auto i = static_cast<std::size_t>(row_offsets_[v]), j = static_cast<std::size_t>(window.row_offsets[v]);
       const std::size_t i_end = row_offsets_[v + 1];
@@ -189,13 +93,16 @@ class RunningSum {
       while (i < i_end || j < j_end) {
         const bool old = j == j_end || (i < i_end && columns_[i] <= window.columns[j]);
         const bool fresh = i == i_end || (j < j_end && window.columns[j] <= columns_[i]);
-        columns.push_back(old ? columns_[i] : window.columns[j]);
+        columns[count] = old ? columns_[i] : window.columns[j];
         if (keeps_exact_) exact.push_back((old ? exact_[i] : 0.0) + (fresh ? exact_value(window, j) : 0.0));
-        values.push_back((old ? values_[i++] : 0.0) + (fresh ? static_cast<double>(window.values[j++]) : 0.0));
+        values[count++] = (old ? values_[i++] : 0.0) + (fresh ? static_cast<double>(window.values[j++]) : 0.0);
       }
-      row_offsets.push_back(static_cast<std::int64_t>(columns.size()));
+      row_offsets.push_back(static_cast<std::int64_t>(count));
     }
-    row_offsets_.swap(row_offsets), columns_.swap(columns), values_.swap(values), exact_.swap(exact);
+    columns.shrink(count), values.shrink(count);
+    columns.fit(), values.fit(), exact.fit();
+    row_offsets_ = std::move(row_offsets), columns_ = columns.finish();
+    values_ = values.finish(), exact_ = exact.finish();
     return rounded();
   }
 
@@ -204,17 +111,18 @@ class RunningSum {
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = row_offsets_;
     snapshot->columns = columns_;
-    std::vector<float> values;
+    GrowingColumn<float> values;
     values.reserve(values_.size());
     for (const double value : values_) values.push_back(binary_ ? 1.0f : static_cast<float>(value));
-    snapshot->values = std::move(values);
+    snapshot->values = values.finish();
     if (!binary_) snapshot->exact_values = where_rounded(keeps_exact_ ? exact_ : values_, snapshot->values);
     return snapshot;
   }
 
-  std::vector<std::int64_t> row_offsets_;
-  std::vector<VertexId> columns_;
-  std::vector<double> values_, exact_;
+  // The newest snapshot shares them.
+  Column<std::int64_t> row_offsets_;
+  Column<VertexId> columns_;
+  Column<double> values_, exact_;
   bool binary_, keeps_exact_;
 };
 
@@ -304,7 +212,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   if (windowing.partial != "keep" && windowing.partial != "drop") {
     throw InvalidRequest("partial", unknown_name_message("value of partial", windowing.partial, {"keep", "drop"}));
   }
-  const Weights weights = parse_weights(windowing.weights, events);
+  const StepWeights weights = parse_weights(windowing.weights, events);
   StepCut cut = events.removals ? cut_steps_with_removals(events, windowing) : cut_steps(events, windowing);
   SnapshotGraph graph;
   graph.vertices = events.vertices;
@@ -315,11 +223,11 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   if (windowing.events > 0) note_cut_instants(events, cut, graph.provenance.notes);
   set_degree_features(events, cut, windowing.cumulative, graph);
   StepShelf shelf;
-  SnapshotBuilder builder(events, weights, orientation != "out", orientation != "in");
+  StepBuilder builder(events, weights, orientation != "out", orientation != "in");
   for (std::size_t t = 0; t < cut.begin.size(); ++t)
     graph.snapshots.push_back(
         shelf.keep(builder.build(static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]))));
-  if (windowing.cumulative) accumulate(graph, weights == Weights::binary, shelf);
+  if (windowing.cumulative) accumulate(graph, weights == StepWeights::binary, shelf);
   if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
   if (events.removals) apply_removals(events, cut, windowing, orientation, shelf, graph);
   graph.repeats = windowing.cumulative                              ? "cumulative"
@@ -327,7 +235,7 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
                   : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"
                                                                     : "";
   graph.orientation = orientation;
-  if (weights == Weights::file) refuse_overflow(graph, events.provenance.source, &events);
+  if (weights == StepWeights::file) refuse_overflow(graph, events.provenance.source, &events);
   if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges, cut);
   note_empty_steps(graph);
   graph.step_begin = cut.begin, graph.step_end = cut.end;

@@ -35,10 +35,10 @@ struct Provenance {
 /// Classes that vertices have from a time on (TGL labels.csv, TGB node labels), sorted by time, ties in file order. All
 /// four have one length. A vertex with several classes at one time has one entry for each.
 struct TimedLabels {
-  std::vector<VertexId> vertex;
-  std::vector<double> time;
-  std::vector<std::int32_t> label;  // class, not negative
-  std::vector<float> share;         // its weight among the classes of the vertex at that time; 1 for a plain class
+  Column<VertexId> vertex;
+  Column<double> time;
+  Column<std::int32_t> label;  // class, not negative
+  Column<float> share;         // its weight among the classes of the vertex at that time; 1 for a plain class
 };
 
 /// Continuous-time dynamic graph: events (u -> v at time t, weight), sorted by time, ties in file order. Vertex ids are

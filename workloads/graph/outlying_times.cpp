@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string_view>
 
 #include "core/units.hpp"
+#include "workloads/graph/growing_labels.hpp"
+#include "workloads/storage/growing_column.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {
@@ -85,68 +90,78 @@ std::string text_of(const OutlyingTimes& found, bool stepped) {
 template <class T>
 void keep_rows(Column<T>& column, std::size_t first, std::size_t count, std::size_t width = 1) {
   if (column.empty()) return;
-  const auto begin = column.begin() + static_cast<std::ptrdiff_t>(first * width);
-  column = std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(count * width));
+  GrowingColumn<T> kept;
+  kept.reserve(count * width);
+  kept.append(column.data() + first * width, count * width);
+  column = kept.finish();
+}
+
+void keep_times(TimeColumn& times, std::size_t first, std::size_t count) {
+  constexpr std::size_t part = std::size_t{1} << 16;
+  GrowingColumn<double> kept(count, reading_bound());
+  for (std::size_t done = 0; done < count; done += part)
+    times.copy(first + done, std::span(kept.data() + done, std::min(part, count - done)));
+  times = TimeColumn(kept.finish());
 }
 
 /// Keeps the values of the vertices that have an event left: new number of each vertex, -1 = gone.
-template <class Values>
-auto kept_values(const Values& values, const std::vector<VertexId>& number, std::size_t width = 1) {
-  std::vector<typename Values::value_type> kept;
+template <class T>
+void keep_values(Column<T>& values, const GrowingColumn<VertexId>& number, std::size_t width = 1) {
+  GrowingColumn<T> kept;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (number[i / width % number.size()] >= 0) kept.push_back(values[i]);
-  return kept;
+  values = kept.finish();
 }
 
-void keep_labels(const std::vector<VertexId>& number, TimedLabels& labels) {
-  TimedLabels kept;
+void keep_names(const GrowingColumn<VertexId>& number, NameColumn& names) {
+  GrowingColumn<std::int8_t> bytes;
+  GrowingColumn<std::int64_t> ends;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (number[i % number.size()] < 0) continue;
+    const std::string_view name = names[i];
+    bytes.append(reinterpret_cast<const std::int8_t*>(name.data()), name.size());
+    ends.push_back(static_cast<std::int64_t>(bytes.size()));
+  }
+  names = NameColumn(bytes.finish(), ends.finish());
+}
+
+void keep_labels(const GrowingColumn<VertexId>& number, TimedLabels& labels) {
+  GrowingLabels kept;
   for (std::size_t i = 0; i < labels.time.size(); ++i) {
     const VertexId v = number[labels.vertex[i]];
-    if (v < 0) continue;
-    kept.vertex.push_back(v);
-    kept.time.push_back(labels.time[i]);
-    kept.label.push_back(labels.label[i]);
-    kept.share.push_back(labels.share[i]);
+    if (v >= 0) kept.add(v, labels.time[i], labels.label[i], labels.share[i]);
   }
-  labels = std::move(kept);
+  labels = kept.finish();
 }
 
 /// Vertices are those that occur, as in a file without the other rows.
 void keep_vertices(EventGraph& events) {
-  std::vector<VertexId> number(events.vertices, -1);
+  GrowingColumn<VertexId> number(static_cast<std::size_t>(events.vertices), reading_bound());
+  std::fill(number.begin(), number.end(), -1);
   for (const auto* side : {&events.source, &events.target})
     for (const VertexId v : *side) number[v] = 0;
   VertexId next = 0;
   for (VertexId& v : number)
     if (v == 0) v = next++;
   if (next == events.vertices) return;
-  for (auto* side : {&events.source, &events.target})
-    for (VertexId& v : side->edit()) v = number[v];
-  const std::size_t width = events.vertex_feature_width;
-  events.original_id = kept_values(events.original_id, number);
-  events.vertex_label = kept_values(events.vertex_label, number);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < events.vertex_name.size(); ++i)
-    if (number[i % number.size()] >= 0) names.emplace_back(events.vertex_name[i]);
-  events.vertex_name = names;
-  if (width > 0) events.vertex_features = kept_values(events.vertex_features, number, width);
+  for (auto* side : {&events.source, &events.target}) renumber_ends(*side, number);
+  keep_values(events.original_id, number);
+  keep_values(events.vertex_label, number);
+  keep_names(number, events.vertex_name);
+  if (events.vertex_feature_width > 0)
+    keep_values(events.vertex_features, number, static_cast<std::size_t>(events.vertex_feature_width));
   keep_labels(number, events.timed_labels);
   events.vertices = next;
 }
 
 void keep_events(EventGraph& events, std::size_t first, std::size_t count) {
-  std::vector<double> times(count);
-  events.time.copy(first, times);
-  events.time = TimeColumn(std::move(times));
+  keep_times(events.time, first, count);
   keep_rows(events.source, first, count);
   keep_rows(events.target, first, count);
   keep_rows(events.weight, first, count);
   keep_rows(events.event_label, first, count);
   keep_rows(events.edge_features, first, count, static_cast<std::size_t>(events.edge_feature_width));
-  if (!events.exact_weight.empty()) {
-    const auto begin = events.exact_weight.begin() + static_cast<std::ptrdiff_t>(first);
-    events.exact_weight = std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(count));
-  }
+  keep_rows(events.exact_weight, first, count);
   keep_vertices(events);
 }
 

@@ -87,7 +87,11 @@ SnapshotGraph play(const EventGraph& events, const Column<std::int64_t>& next, s
     return nothing;
   }
   left.time = GrowingColumn<double>(source.size(), reading_bound()).finish();
-  if (weights == "file") left.weight = std::vector<float>(source.size(), 1.0f);
+  if (weights == "file") {
+    GrowingColumn<float> ones(source.size(), reading_bound());
+    std::fill(ones.begin(), ones.end(), 1.0f);
+    left.weight = ones.finish();
+  }
   left.original_id = events.original_id;
   left.source = source.finish();
   left.target = target.finish();
@@ -158,14 +162,15 @@ StepCut cut_steps_with_removals(const EventGraph& events, const Windowing& windo
   if (windowing.events == 0) return cut_steps(events, windowing);
   EventGraph added;
   added.vertices = events.vertices;
-  std::vector<std::int64_t> position;
+  GrowingColumn<std::int64_t> position;
+  GrowingColumn<VertexId> source, target;
+  GrowingColumn<double> time;
   for (std::size_t e = 0; e < events.source.size(); ++e) {
     if (removes(events, e)) continue;
     position.push_back(static_cast<std::int64_t>(e));
-    added.source.push_back(events.source[e]);
-    added.target.push_back(events.target[e]);
-    added.time.push_back(events.time[e]);
+    source.push_back(events.source[e]), target.push_back(events.target[e]), time.push_back(events.time[e]);
   }
+  added.source = source.finish(), added.target = target.finish(), added.time = TimeColumn(time.finish());
   StepCut cut = cut_steps(added, windowing);
   const std::int64_t additions = added.events();
   const auto in_file = [&](std::int64_t i) { return i == 0 ? 0 : i == additions ? events.events() : position[i]; };

@@ -11,6 +11,7 @@
 #include "core/errors.hpp"
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/graph/step_shelf.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -130,6 +131,34 @@ SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool
   return step;
 }
 
+namespace {
+
+/// The sums of the steps of `span`, without self-loops. Large arrays lie in files under a bound of memory.
+struct SummedStep {
+  SummedStep(const SnapshotGraph& graph, const SmoothingSpan& span, bool exact) {
+    RowMerger merger(graph, exact);
+    row_offsets.reserve(static_cast<std::size_t>(graph.vertices) + 1);
+    std::size_t most = 0, count = 0;
+    for (std::int64_t s = span.first; s <= span.last; ++s)
+      most += static_cast<std::size_t>(graph.snapshots[s]->nonzeros());
+    columns.resize(most), values.resize(most);
+    for (std::size_t v = 0; v < static_cast<std::size_t>(graph.vertices); ++v) {
+      for (const MergedEntry& entry : merger.sum(v, span)) {
+        columns[count] = entry.column;
+        values[count++] = entry.value / span.divisor;
+      }
+      row_offsets.push_back(static_cast<std::int64_t>(count));
+    }
+    columns.shrink(count), values.shrink(count);
+  }
+
+  std::vector<std::int64_t> row_offsets{0};
+  GrowingColumn<VertexId> columns{};
+  GrowingColumn<double> values{};
+};
+
+}  // namespace
+
 SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window) {
   check_smoothing(smooth, window);
   if (graph.steps() < 1) throw InvalidRequest("steps", "a graph without steps cannot be smoothed");
@@ -139,13 +168,13 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
                                  [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
     const SmoothingSpan span = smoothing_span(smooth, window, t);
-    SmoothStep step = smooth_adjacency(graph, span, false, false);
+    SummedStep step(graph, span, false);
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = std::move(step.row_offsets);
-    snapshot->columns = std::move(step.columns);
-    snapshot->values = std::vector<float>(step.values.begin(), step.values.end());
-    if (exact) step.values = smooth_adjacency(graph, span, false, true).values;
-    snapshot->exact_values = where_rounded(std::move(step.values), snapshot->values);
+    snapshot->columns = step.columns.finish();
+    snapshot->values = in_single({step.values.data(), step.values.size()});
+    if (exact) step.values = std::move(SummedStep(graph, span, true).values);
+    snapshot->exact_values = where_rounded(step.values.finish(), snapshot->values);
     result.snapshots[t] = shelf.keep(snapshot);
   }
   return result;

@@ -15,32 +15,32 @@
 #include "core/hash.hpp"
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/graph/file_options.hpp"
+#include "workloads/graph/step_shelf.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
 
-using Row = std::vector<std::pair<VertexId, double>>;
-
 /// The arrays of a snapshot under way.
 struct Rows {
   std::vector<std::int64_t> offsets{0};
-  std::vector<VertexId> columns;
-  std::vector<float> values;
-  std::vector<double> exact;
+  GrowingColumn<VertexId> columns{};
+  GrowingColumn<float> values{};
+  GrowingColumn<double> exact{};
 };
 
 /// Sorts a row's columns and adds the weights of equal ones: exactly, and as rounded to fp32. Returns the number of
 /// entries removed.
-std::int64_t append_row(Row& row, Rows& to) {
-  std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+std::int64_t append_row(std::span<SnapshotEdge> row, Rows& to) {
+  std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
   std::int64_t merged = 0;
   for (std::size_t i = 0; i < row.size();) {
-    const VertexId column = row[i].first;
+    const VertexId column = row[i].source;
     double sum = 0, exact_sum = 0;
     std::size_t next = i;
-    for (; next < row.size() && row[next].first == column; ++next) {
-      sum += static_cast<double>(static_cast<float>(row[next].second));
-      exact_sum += row[next].second;
+    for (; next < row.size() && row[next].source == column; ++next) {
+      sum += static_cast<double>(static_cast<float>(row[next].weight));
+      exact_sum += row[next].weight;
     }
     to.exact.push_back(exact_sum);
     merged += static_cast<std::int64_t>(next - i) - 1;
@@ -52,20 +52,23 @@ std::int64_t append_row(Row& row, Rows& to) {
   return merged;
 }
 
-std::vector<double> doubles_of(const Snapshot& snapshot) {
-  if (!snapshot.exact_values.empty()) return snapshot.exact_values.copy();
-  return {snapshot.values.begin(), snapshot.values.end()};
+Column<double> doubles_of(const Snapshot& snapshot) {
+  if (!snapshot.exact_values.empty()) return snapshot.exact_values;
+  GrowingColumn<double> values;
+  values.reserve(snapshot.values.size());
+  for (const float value : snapshot.values) values.push_back(static_cast<double>(value));
+  return values.finish();
 }
 
 std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::string& orientation, bool binary) {
   const auto vertices = static_cast<std::int64_t>(from.row_offsets.size()) - 1;
-  std::vector<SnapshotEdge> edges, exact;
+  GrowingColumn<SnapshotEdge> edges, exact;
   for (std::int64_t v = 0; v < vertices; ++v) {
     for (auto i = from.row_offsets[v]; i < from.row_offsets[static_cast<std::size_t>(v) + 1]; ++i) {
       const std::size_t at = i;
       const auto row = static_cast<VertexId>(v);
       const bool is_there = orientation == "both" && from.columns[at] == row;  // a loop is its own reverse
-      const auto add = [&](std::vector<SnapshotEdge>& to, double weight) {
+      const auto add = [&](GrowingColumn<SnapshotEdge>& to, double weight) {
         if (orientation != "out") to.push_back({from.columns[at], row, weight});
         if (orientation != "in" && !is_there) to.push_back({row, from.columns[at], weight});
       };
@@ -105,7 +108,7 @@ void refuse_windows(const FileOptions& options, const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::vector<SnapshotEdge>& edges,
+std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, std::span<const SnapshotEdge> edges,
                                               Provenance& provenance) {
   const std::size_t n = vertices;
   std::vector<std::size_t> end(n + 1, 0);
@@ -114,21 +117,17 @@ std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::
     provenance.self_loops += edge.source == edge.target;
   }
   for (std::size_t v = 0; v < n; ++v) end[v + 1] += end[v];
-  std::vector<SnapshotEdge> by_row(edges.size());
+  GrowingColumn<SnapshotEdge> by_row(edges.size(), reading_bound());
   for (const SnapshotEdge& edge : edges) by_row[end[edge.target]++] = edge;
   Rows rows;
   rows.offsets.reserve(n + 1);
-  Row row;
-  for (std::size_t v = 0, begin = 0; v < n; begin = end[v++]) {
-    row.clear();
-    for (std::size_t i = begin; i < end[v]; ++i) row.emplace_back(by_row[i].source, by_row[i].weight);
-    provenance.duplicates += append_row(row, rows);
-  }
+  for (std::size_t v = 0, begin = 0; v < n; begin = end[v++])
+    provenance.duplicates += append_row(std::span(by_row.data() + begin, end[v] - begin), rows);
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->row_offsets = std::move(rows.offsets);
-  snapshot->columns = std::move(rows.columns);
-  snapshot->values = std::move(rows.values);
-  snapshot->exact_values = where_rounded(std::move(rows.exact), snapshot->values);
+  snapshot->columns = rows.columns.finish();
+  snapshot->values = rows.values.finish();
+  snapshot->exact_values = where_rounded(rows.exact.finish(), snapshot->values);
   provenance.rows += static_cast<std::int64_t>(edges.size());
   return snapshot;
 }
@@ -140,10 +139,12 @@ void describe_file(const std::string& path, const std::string& format, Provenanc
   provenance.sha256 = sha256_file(path);
 }
 
-std::vector<double> next_step_targets(const std::vector<double>& series, std::int64_t vertices) {
-  std::vector<double> targets(series.begin() + static_cast<std::ptrdiff_t>(vertices), series.end());
-  targets.resize(series.size(), std::numeric_limits<double>::quiet_NaN());
-  return targets;
+Column<float> next_step_targets(std::span<const double> series, std::int64_t vertices) {
+  GrowingColumn<float> targets(series.size(), reading_bound());
+  const std::size_t last = series.size() - static_cast<std::size_t>(vertices);
+  for (std::size_t i = 0; i < last; ++i) targets[i] = static_cast<float>(series[i + vertices]);
+  std::fill(targets.begin() + last, targets.end(), std::numeric_limits<float>::quiet_NaN());
+  return targets.finish();
 }
 
 namespace {
@@ -161,10 +162,11 @@ void apply_options(const FileOptions& options, SnapshotGraph& graph) {
   const bool binary = options.weights == "binary";
   if (options.orientation == "in" && !binary) return;
   graph.orientation = turned(graph.orientation, options.orientation);
+  StepShelf shelf;
   std::map<const Snapshot*, std::shared_ptr<const Snapshot>> done;
   for (auto& snapshot : graph.snapshots) {
     auto& result = done[snapshot.get()];
-    if (!result) result = transformed(*snapshot, options.orientation, binary);
+    if (!result) result = shelf.keep(transformed(*snapshot, options.orientation, binary));
   }
   for (auto& snapshot : graph.snapshots) snapshot = done[snapshot.get()];
 }

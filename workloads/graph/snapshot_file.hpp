@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "workloads/graph/graph.hpp"
 
@@ -18,15 +18,16 @@ struct SnapshotEdge {
 };
 
 /// The snapshot of `edges` over `vertices` vertices. Parallel edges become one, their weights add. Rows, self-loops and
-/// merged rows are added to the counts of `provenance`. Cost O(N + E log d).
-std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::vector<SnapshotEdge>& edges,
+/// merged rows are added to the counts of `provenance`. Under a bound of memory (reading_bound.hpp) large arrays lie in
+/// temporary files. Cost O(N + E log d).
+std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, std::span<const SnapshotEdge> edges,
                                               Provenance& provenance);
 
 /// Fills name, format, source and SHA-256 of the file at `path`.
 void describe_file(const std::string& path, const std::string& format, Provenance& provenance);
 
 /// The target of a step is the series' value one step later; the last step has none (NaN). `series` is [T, N].
-std::vector<double> next_step_targets(const std::vector<double>& series, std::int64_t vertices);
+Column<float> next_step_targets(std::span<const double> series, std::int64_t vertices);
 
 /// Applies orientation and weights to a graph that a format read. `weights` count and file keep the file's values (a
 /// step has no events to count), binary makes them 1. Throws InvalidRequest for options that cut events: such a file

@@ -41,6 +41,10 @@ class GrowingColumn {
   const T* data() const { return data_; }
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
   const ReadingBound* bound() const { return bound_; }
 
   /// Takes memory for `size` values at once.
@@ -72,6 +76,12 @@ class GrowingColumn {
     size_ = size;
   }
   void shrink(std::size_t size) { resize(std::min(size, size_)); }
+  /// Gives memory beyond the values back. A file keeps its size.
+  void fit() {
+    if (is_in_file()) return;
+    in_memory_.shrink_to_fit();
+    data_ = in_memory_.data(), room_ = in_memory_.capacity();
+  }
   /// The values; this is empty then.
   Column<T> finish() {
     const std::size_t size = std::exchange(size_, 0);

@@ -33,7 +33,7 @@ void report_reading(const std::string& line) {
 
 std::uint64_t default_reading_bytes() { return static_cast<std::uint64_t>(usable_memory_bytes() / 2); }
 
-Column<VertexId> renumbered(const Column<VertexId>& ends, const Column<VertexId>& numbers) {
+Column<VertexId> renumbered(const Column<VertexId>& ends, std::span<const VertexId> numbers) {
   constexpr std::size_t part = std::size_t{1} << 20;
   Pages memory(ends.size() * sizeof(VertexId));
   auto* const out = reinterpret_cast<VertexId*>(memory.data());
@@ -46,7 +46,7 @@ Column<VertexId> renumbered(const Column<VertexId>& ends, const Column<VertexId>
   return make_column<VertexId>(std::move(memory), ends.size());
 }
 
-void renumber_ends(Column<VertexId>& ends, const std::vector<VertexId>& numbers) {
+void renumber_ends(Column<VertexId>& ends, std::span<const VertexId> numbers) {
   const ReadingBound* const bound = reading_bound();
   if (bound == nullptr || ends.size() * sizeof(VertexId) <= bound->run_bytes()) {
     for (VertexId& v : ends.edit()) v = numbers[v];

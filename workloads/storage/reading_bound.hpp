@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/ids.hpp"
 #include "workloads/storage/column.hpp"
@@ -53,9 +53,9 @@ void report_reading(const std::string& line);
 std::uint64_t default_reading_bytes();
 
 /// The entries in `numbers` of all vertices of `ends`, in new pages.
-Column<VertexId> renumbered(const Column<VertexId>& ends, const Column<VertexId>& numbers);
+Column<VertexId> renumbered(const Column<VertexId>& ends, std::span<const VertexId> numbers);
 
 /// Replaces every vertex of `ends` by its entry in `numbers`. Large columns go into a file under a bound.
-void renumber_ends(Column<VertexId>& ends, const std::vector<VertexId>& numbers);
+void renumber_ends(Column<VertexId>& ends, std::span<const VertexId> numbers);
 
 }  // namespace strobe

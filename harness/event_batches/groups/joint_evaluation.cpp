@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "backends/host/host_work.hpp"
-#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "models/tasks/metrics.hpp"
 
@@ -18,8 +17,8 @@ JointEvaluation::JointEvaluation(const GroupPlan& plan, const EvaluationOrder& o
       communicator_(rank.all),
       state_(std::make_shared<EvaluationState>(order)),
       loader_(case_.data, device_),
-      outputs_(order.parts().size()),
       keeps_scores_(rank.keeps_scores) {
+  for (const EvaluatedEvents& part : order.parts()) outputs_.emplace_back(*case_.task, part.count(), keeps_scores_);
   if (plan.evaluation.part != nullptr)
     neighbours_ =
         std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows, plan.evaluation.part);
@@ -160,26 +159,27 @@ void JointEvaluation::gather(const std::vector<double>& own, std::int64_t first,
 
 void JointEvaluation::keep_outputs(const EvaluationStep& step, const double* values, std::int64_t count) {
   if (!step.scores) return;
-  EventOutputs& outputs = outputs_[step.part];
   const std::int64_t events = step.requests.front().count, columns = count / events - 1;
-  if (outputs.values.empty()) reserve(outputs, order_.parts()[step.part].count(), columns);
+  std::vector<double> scores;
+  std::vector<std::int64_t> counts;
+  scores.reserve(static_cast<std::size_t>(events * columns));
   for (std::int64_t i = 0; i < events; ++i, values += 1 + columns) {
-    outputs.first.push_back(static_cast<std::int64_t>(outputs.values.size()));
-    outputs.counts.push_back(static_cast<std::int64_t>(values[0]));
-    outputs.values.insert(outputs.values.end(), values + 1, values + 1 + columns);
+    counts.push_back(static_cast<std::int64_t>(values[0]));
+    scores.insert(scores.end(), values + 1, values + 1 + columns);
   }
+  outputs_[step.part].add(scores.data(), columns, counts);
 }
 
 void JointEvaluation::judge(JointResults& results) const {
   if (communicator_.rank() != 0) return;
   for (std::size_t part = 0; part < outputs_.size(); ++part) {
-    const EventOutputs& outputs = outputs_[part];
+    const EventOutputs& outputs = outputs_[part].outputs();
     if (outputs.values.empty()) continue;
     const std::vector<double> ranks = case_.task->ranks(outputs);
     results.ranks.insert(results.ranks.end(), ranks.begin(), ranks.end());
     if (keeps_scores_) results.scores.push_back(scores_of(case_, order_.parts()[part], outputs));
     add_metrics(case_, order_.parts()[part], outputs, results.metrics);
-    results.equal_outputs = all_equal(outputs.values, 1);
+    results.equal_outputs = outputs_[part].all_equal();
   }
 }
 

@@ -14,6 +14,7 @@
 #include "harness/event_batches/groups/group_plan.hpp"
 #include "harness/event_batches/groups/remote_neighbours.hpp"
 #include "harness/event_batches/trainer/batch_pass.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 
 namespace strobe {
 
@@ -73,7 +74,7 @@ class JointEvaluation {
   std::unique_ptr<RemoteNeighbours> neighbours_;  // null: each rank draws from all events
   std::unique_ptr<DistributedMemory> memory_;     // null: the model has none
   OwnStep own_;
-  std::vector<EventOutputs> outputs_;  // of each part; on rank 0
+  std::vector<ComingOutputs> outputs_;  // of each part; on rank 0
   bool keeps_scores_;
 };
 

@@ -25,10 +25,30 @@ std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c,
 
 }  // namespace
 
-void reserve(EventOutputs& outputs, std::int64_t events, std::int64_t columns) {
-  outputs.values.reserve(static_cast<std::size_t>(events * columns));
-  outputs.first.reserve(static_cast<std::size_t>(events));
-  outputs.counts.reserve(static_cast<std::size_t>(events));
+void ComingOutputs::add(const double* values, std::int64_t columns, const std::vector<std::int64_t>& counts) {
+  EventOutputs step;
+  step.values.assign(values, values + static_cast<std::size_t>(columns) * counts.size());
+  step.counts = counts;
+  for (std::size_t i = 0; i < counts.size(); ++i) step.first.push_back(static_cast<std::int64_t>(i) * columns);
+  if (!keeps_all_) task_->shorten(step, 0);
+  if (outputs_.first.empty()) {  // takes memory at once: growing takes up to three times as much
+    const std::int64_t kept = keeps_all_ ? columns : std::min(columns, task_->most_kept());
+    outputs_.values.reserve(static_cast<std::size_t>(events_ * kept));
+    outputs_.first.reserve(static_cast<std::size_t>(events_));
+    outputs_.counts.reserve(static_cast<std::size_t>(events_));
+    if (!keeps_all_) outputs_.reciprocal.reserve(static_cast<std::size_t>(events_));
+  }
+  const auto behind = static_cast<std::int64_t>(outputs_.values.size());
+  const auto append = [](auto& to, const auto& more) { to.insert(to.end(), more.begin(), more.end()); };
+  append(outputs_.values, step.values), append(outputs_.counts, step.counts);
+  append(outputs_.reciprocal, step.reciprocal);
+  for (const std::int64_t first : step.first) outputs_.first.push_back(behind + first);
+  outputs_.seen += step.seen;
+  outputs_.equal = outputs_.equal && step.equal && outputs_.values.front() == outputs_.values[behind];
+}
+
+bool ComingOutputs::all_equal() const {
+  return keeps_all_ ? strobe::all_equal(outputs_.values, 1) : outputs_.equal && outputs_.seen > 1;
 }
 
 void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
@@ -97,35 +117,31 @@ void EvaluationPass::keep_embeddings(const BatchDraw& drawn, const Tensor& embed
   }
 }
 
-void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, std::int64_t all,
-                                EventOutputs& outputs) {
+void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, ComingOutputs& outputs) {
   Tape tape(device_, false);
   const PendingDraw draw = walk_.start_draw(request);
   const PassOutput output = walk_.pass(tape, parameters, draw, evaluating());
   const Tensor scores = output.outputs->value;
   const std::vector<double> values = host_values(device_, scores);
   if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
+  if (values.empty()) return;
   const std::int64_t columns = scores.columns();
-  const std::int64_t behind = outputs.values.size();
-  if (outputs.values.empty()) reserve(outputs, all, columns);
-  outputs.values.insert(outputs.values.end(), values.begin(), values.end());
-  for (std::int64_t i = 0; i < request.count && !values.empty(); ++i) {
-    outputs.first.push_back(behind + i * columns);
-    // If columns are candidates, an event with fewer of them has padding columns, which do not count.
-    const std::int64_t own = draw.drawn->counts[i];
-    outputs.counts.push_back(columns == draw.drawn->candidates ? std::min(own, columns) : columns);
-  }
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(request.count), columns);
+  // If columns are candidates, an event with fewer of them has padding columns, which do not count.
+  for (std::size_t i = 0; columns == draw.drawn->candidates && i < counts.size(); ++i)
+    counts[i] = std::min(draw.drawn->counts[i], columns);
+  outputs.add(values.data(), columns, counts);
 }
 
-EventOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, EdgeId last) {
+ComingOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, EdgeId last) {
   const EventTaskData& task = *case_.data.task;
   const std::int64_t at_once = events_scored_at_once(case_, task.evaluation_candidates);
-  EventOutputs outputs;
+  ComingOutputs outputs(*case_.task, last - first, viewed_.scores);
   for (EdgeId batch = first; batch < last; batch += task.evaluation_batch) {
     const EdgeId end = std::min(last, batch + task.evaluation_batch);
     for (EdgeId at = batch; at < end; at += at_once) {
       score_part(parameters, {at, std::min(at_once, end - at), batch, true, -1, task.evaluation_candidates, false},
-                 last - first, outputs);
+                 outputs);
     }
     remember(parameters, batch, end - batch);
   }
@@ -135,7 +151,8 @@ EventOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, E
 void EvaluationPass::judge(const Parameters& parameters, const EvaluatedEvents& events,
                            std::map<std::string, double>& all) {
   if (events.count() == 0) return;
-  const EventOutputs outputs = score(parameters, events.first, events.last);
+  const ComingOutputs scored = score(parameters, events.first, events.last);
+  const EventOutputs& outputs = scored.outputs();
   if (outputs.values.empty()) return;
   if (viewed_.ranks) {
     const std::vector<double> ranks = case_.task->ranks(outputs);
@@ -143,7 +160,7 @@ void EvaluationPass::judge(const Parameters& parameters, const EvaluatedEvents& 
   }
   if (viewed_.scores) views_->scores.push_back(scores_of(case_, events, outputs));
   add_metrics(case_, events, outputs, all);
-  equal_outputs_ = all_equal(outputs.values, 1);
+  equal_outputs_ = scored.all_equal();
 }
 
 std::map<std::string, double> EvaluationPass::judge_both(const Parameters& parameters) {

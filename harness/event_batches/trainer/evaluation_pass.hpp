@@ -40,8 +40,24 @@ struct WantedViews {
   bool embeddings = false, memory = false, ranks = false, scores = false;
 };
 
-/// Takes memory at once for the outputs of `events` events. Growing takes up to three times as much.
-void reserve(EventOutputs& outputs, std::int64_t events, std::int64_t columns);
+/// The outputs of judged events as they arrive, step by step.
+class ComingOutputs {
+ public:
+  /// There will be `events` events. Their outputs are shortened (EventTask::shorten) unless `keeps_all`.
+  ComingOutputs(const EventTask& task, std::int64_t events, bool keeps_all)
+      : task_(&task), events_(events), keeps_all_(keeps_all || task.most_kept() == 0) {}
+
+  /// Appends the outputs of a step, [counts.size(), columns]; `counts`: how many of an event's columns count.
+  void add(const double* values, std::int64_t columns, const std::vector<std::int64_t>& counts);
+  const EventOutputs& outputs() const { return outputs_; }
+  bool all_equal() const;
+
+ private:
+  const EventTask* task_;
+  std::int64_t events_;
+  bool keeps_all_;
+  EventOutputs outputs_;
+};
 
 /// Adds the metrics of events that have these outputs. Names begin with the events' prefix.
 void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
@@ -81,14 +97,14 @@ class EvaluationPass {
   void start(const WantedViews& viewed);
   /// Puts the events [first, last) into memory without scoring them.
   void pass_by(const Parameters& parameters, EdgeId first, EdgeId last);
-  EventOutputs score(const Parameters& parameters, EdgeId first, EdgeId last);
+  ComingOutputs score(const Parameters& parameters, EdgeId first, EdgeId last);
   /// Scores the events, and adds their metrics to `all`.
   void judge(const Parameters& parameters, const EvaluatedEvents& events, std::map<std::string, double>& all);
   void add_rules(std::map<std::string, double>& all) const;
   /// Metrics of validation and test with the current memory, and those of the rules.
   std::map<std::string, double> judge_both(const Parameters& parameters);
-  /// Scores a part of `all` events, and adds its outputs.
-  void score_part(const Parameters& parameters, const BatchRequest& request, std::int64_t all, EventOutputs& outputs);
+  /// Scores a part of the judged events, and adds its outputs.
+  void score_part(const Parameters& parameters, const BatchRequest& request, ComingOutputs& outputs);
   /// Keeps embeddings of a batch of training events.
   void embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count);
   void keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings);

@@ -24,6 +24,7 @@ namespace strobe {
 namespace {
 
 constexpr const char* validation = "validation_";
+constexpr std::int64_t scores_read = 3;  // by ap and auc: of the destination, and of a protocol's two candidates
 
 class FutureLinks final : public EventTask {
  public:
@@ -90,9 +91,14 @@ class FutureLinks final : public EventTask {
 
   std::vector<double> ranks(const EventOutputs& outputs) const override {
     std::vector<double> ranks;
-    for (std::size_t i = 0; i < outputs.counts.size(); ++i)
-      ranks.push_back(1.0 / reciprocal_rank(outputs.values.data() + outputs.first[i], outputs.counts[i], ties_));
+    for (std::size_t i = 0; i < outputs.counts.size(); ++i) ranks.push_back(1.0 / reciprocal_rank(outputs, i, ties_));
     return ranks;
+  }
+
+  std::int64_t most_kept() const override { return scores_read; }
+
+  void shorten(EventOutputs& outputs, std::size_t event) const override {
+    shorten_scores(outputs, event, scores_read, ties_);
   }
 
   std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,29 @@ double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties) {
     equal += scores[c] == scores[0] ? 1 : 0;
   }
   return 1.0 / (1.0 + higher + tie_share(ties) * equal);
+}
+
+double reciprocal_rank(const EventOutputs& scores, std::size_t i, TieRule ties) {
+  if (!scores.reciprocal.empty()) return scores.reciprocal[i];
+  return reciprocal_rank(scores.values.data() + scores.first[i], scores.counts[i], ties);
+}
+
+void shorten_scores(EventOutputs& scores, std::size_t event, std::int64_t most, TieRule ties) {
+  if (event >= scores.first.size()) return;
+  const std::size_t begin = scores.first[event], end = scores.values.size();
+  scores.seen += static_cast<std::int64_t>(end - begin);
+  for (std::size_t i = begin; i < end; ++i) scores.equal &= scores.values[i] == scores.values.front();
+  std::size_t to = begin;
+  for (std::size_t i = event; i < scores.first.size(); ++i) {
+    const std::size_t own = scores.first[i], next = i + 1 < scores.first.size() ? scores.first[i + 1] : end;
+    scores.reciprocal.push_back(reciprocal_rank(scores.values.data() + own, scores.counts[i], ties));
+    scores.first[i] = static_cast<std::int64_t>(to);
+    const std::size_t kept = std::min(next - own, static_cast<std::size_t>(most));
+    std::copy_n(scores.values.begin() + static_cast<std::ptrdiff_t>(own), kept,
+                scores.values.begin() + static_cast<std::ptrdiff_t>(to));
+    to += kept;
+  }
+  scores.values.resize(to);
 }
 
 void append_scores(const EventOutputs& scores, std::size_t i, std::vector<double>& flat) {
@@ -33,7 +57,7 @@ std::map<std::string, double> link_metrics(const EventOutputs& scores, const std
     const double* const own = scores.values.data() + scores.first[i];
     pairs.insert(pairs.end(), {own[0], own[1]});
     truth.insert(truth.end(), {1, 0});
-    reciprocal += reciprocal_rank(own, scores.counts[i], ties);
+    reciprocal += reciprocal_rank(scores, i, ties);
     ranked += 1;
   }
   return {{prefix + "mrr", reciprocal / ranked},

@@ -15,6 +15,12 @@ namespace strobe {
 /// 1 / rank of the first of `count` scores among all of them; NaN where one is no number.
 double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
 
+/// Those of event i of `scores`, which may be shortened.
+double reciprocal_rank(const EventOutputs& scores, std::size_t i, TieRule ties);
+
+/// Shortens the scores of the events from number `event` on: at most `most` scores stay of each (EventTask::shorten).
+void shorten_scores(EventOutputs& scores, std::size_t event, std::int64_t most, TieRule ties);
+
 /// Appends the scores of event i of `scores` to `flat`: their number, then the scores, that of its true destination
 /// first.
 void append_scores(const EventOutputs& scores, std::size_t i, std::vector<double>& flat);

@@ -166,9 +166,9 @@ TEST(BinaryGraph, ImpossibleValuesAreRefusedFromASealedFileToo) {
   refused("a time that is no number", [](EventGraph& g) { g.time = std::vector<double>{0, 1, std::nan("")}; });
   refused("an endless weight", [](EventGraph& g) { g.weight = std::vector<float>{1, HUGE_VALF, 3}; });
   refused("a negative class", [](EventGraph& g) { g.event_label = std::vector<std::int8_t>{0, -3, 0}; });
-  refused("a label of no vertex", [](EventGraph& g) { g.timed_labels.vertex[1] = 4; });
-  refused("a negative class of a vertex", [](EventGraph& g) { g.timed_labels.label[0] = -1; });
-  refused("labels out of order", [](EventGraph& g) { g.timed_labels.time[0] = 9; });
+  refused("a label of no vertex", [](EventGraph& g) { g.timed_labels.vertex.edit()[1] = 4; });
+  refused("a negative class of a vertex", [](EventGraph& g) { g.timed_labels.label.edit()[0] = -1; });
+  refused("labels out of order", [](EventGraph& g) { g.timed_labels.time.edit()[0] = 9; });
 }
 
 TEST(BinaryGraph, EqualGraphsAreEqualFiles) {

@@ -2,18 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/random.hpp"
+#include "tests/workloads/reading/bounded_support.hpp"
 #include "tests/workloads/reading/npy_support.hpp"
 #include "tests/workloads/reading/npz_support.hpp"
 #include "tests/workloads/support.hpp"
-#include "workloads/binary/binary_graph.hpp"
-#include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/reading/ids/name_table.hpp"
 #include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/reading_bound.hpp"
@@ -22,52 +17,12 @@
 namespace strobe {
 namespace {
 
+using test::bounded_mib;
+using test::expect_same_files;
+using test::folder_of;
+using test::lies_in_file;
 using test::npy;
 using test::TemporaryFolder;
-
-constexpr std::uint64_t bounded_mib = std::uint64_t{1} << 20;
-
-/// Whether the system says that a file backs this memory.
-bool lies_in_file(const void* data) {
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long begin = 0, end = 0, inode = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %*s %lu", &begin, &end, &inode) != 3) continue;
-    if (begin <= address && address < end) return inode != 0;
-  }
-  return false;
-}
-
-std::string folder_of(const TemporaryFolder& folder) {
-  return std::filesystem::path(folder.file("x")).parent_path().string();
-}
-
-/// The file that `strobe convert` writes: events, or with `steps` the steps of these options.
-std::string file_of(const TemporaryFolder& folder, const std::string& path, const std::optional<Json>& steps) {
-  const std::string out = folder.file("out.strobe");
-  if (steps) {
-    Json options = *steps;
-    options["cache"] = "off";  // every reading reads the text
-    write_binary_snapshots(load_workload(path, options, 1), out);
-  } else {
-    write_binary_graph(read_events(path), out);
-  }
-  return test::read_bytes(out);
-}
-
-void expect_same_files(const TemporaryFolder& folder, const std::string& path, const std::optional<Json>& steps = {}) {
-  const std::string whole = file_of(folder, path, steps);
-  ASSERT_GT(whole.size(), 500'000u);
-  for (const std::uint64_t limit : {bounded_mib, 3 * bounded_mib, 1024 * bounded_mib}) {
-    const test::Threads threads(limit == 3 * bounded_mib ? 3 : 1);
-    const TemporaryFolder aside;
-    const BoundedReading bound(limit, folder_of(aside));
-    EXPECT_TRUE(file_of(folder, path, steps) == whole)
-        << path << " " << (steps ? steps->dump() : "events") << " within " << limit;
-    EXPECT_TRUE(std::filesystem::is_empty(folder_of(aside)));
-  }
-}
 
 TEST(BoundedFormats, ArchivesOfArraysStoredAndDeflated) {
   constexpr std::uint64_t rows = 100'000;

@@ -13,7 +13,8 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -55,14 +56,18 @@ void read_days(EventGraph& graph) {
   graph.provenance.notes.push_back(fmt::format(
       "times are dates without hyphens, {:.0f} to {:.0f}, and were read as the days {} to {}", graph.time.front(),
       graph.time.back(), with_hyphens(graph.time.front()), with_hyphens(graph.time.back())));
-  std::vector<double> days;
-  days.reserve(graph.time.size());
-  for (const double time : graph.time) days.push_back(*day_of(time));
+  const auto days_of = [](const auto& times) {
+    GrowingColumn<double> days;
+    days.reserve(times.size());
+    for (const double time : times) days.push_back(*day_of(time));
+    return days.finish();
+  };
+  const Column<double> days = days_of(graph.time);
   PackedTimes packed = PackedTimes::pack(days.size(), [&](std::size_t first, std::span<double> out) {
     std::copy_n(days.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
   });
-  graph.time = packed.empty() ? TimeColumn(std::move(days)) : TimeColumn(std::move(packed));
-  for (double& time : graph.timed_labels.time) time = *day_of(time);
+  graph.time = packed.empty() ? TimeColumn(days) : TimeColumn(std::move(packed));
+  graph.timed_labels.time = days_of(graph.timed_labels.time);
   graph.dated = true;
 }
 

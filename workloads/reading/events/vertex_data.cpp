@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
+#include "workloads/graph/growing_labels.hpp"
 #include "workloads/reading/text/npy.hpp"
 #include "workloads/storage/growing_column.hpp"
 
@@ -117,27 +118,20 @@ VertexId find_vertex(const EventGraph& graph, std::int64_t original_id) {
   return found ? static_cast<VertexId>(at - graph.original_id.begin()) : -1;
 }
 
-void append(TimedLabels& labels, const TimedLabels& more) {
-  const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-  add(labels.vertex, more.vertex);
-  add(labels.time, more.time);
-  add(labels.label, more.label);
-  add(labels.share, more.share);
-}
-
 void sort_by_time(TimedLabels& labels) {
-  std::vector<std::size_t> order(labels.time.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return labels.time[a] < labels.time[b]; });
-  TimedLabels sorted;
-  for (const std::size_t i : order) {
-    sorted.vertex.push_back(labels.vertex[i]);
-    sorted.time.push_back(labels.time[i]);
-    sorted.label.push_back(labels.label[i]);
-    sorted.share.push_back(labels.share[i]);
-  }
-  labels = std::move(sorted);
+  struct Place {
+    double time;
+    std::size_t at;
+    bool operator<(const Place& other) const { return time < other.time || (time == other.time && at < other.at); }
+  };
+  if (std::is_sorted(labels.time.begin(), labels.time.end())) return;
+  GrowingColumn<Place> order;
+  order.reserve(labels.time.size());
+  for (std::size_t i = 0; i < labels.time.size(); ++i) order.push_back({labels.time[i], i});
+  std::sort(order.begin(), order.end());  // in place, so that it stays in its file
+  GrowingLabels sorted;
+  for (const auto& [time, at] : order) sorted.add(labels.vertex[at], time, labels.label[at], labels.share[at]);
+  labels = sorted.finish();
 }
 
 void set_features(const EventGraph* events, const std::string& features, SnapshotGraph& graph) {

@@ -12,10 +12,7 @@ namespace strobe {
 /// The number of the vertex with this original id, -1 when no event has it.
 VertexId find_vertex(const EventGraph& graph, std::int64_t original_id);
 
-/// Appends the labels of `more` to those of `labels`.
-void append(TimedLabels& labels, const TimedLabels& more);
-
-/// Sorts by time, ties in their order.
+/// Sorts by time, ties in their order. Under a bound of memory (reading_bound.hpp) large labels are sorted in files.
 void sort_by_time(TimedLabels& labels);
 
 /// Replaces the features of `graph`. "" leaves them. "own" takes the vertex features of `events`, the same in every

@@ -14,6 +14,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
@@ -49,27 +50,30 @@ void add_side(const IdSide& side, std::int64_t offset, std::size_t first_name, c
 
 /// Timed labels stay with the source where a vertex is on both sides: users have them, in files with two sides.
 void move_labels(const IdSide& sources, const IdSide& targets, TimedLabels& labels) {
-  for (VertexId& v : labels.vertex) {
+  GrowingColumn<VertexId> moved;
+  moved.reserve(labels.vertex.size());
+  for (const VertexId v : labels.vertex) {
     const VertexId source = sources.number[v];
-    v = source >= 0 ? source : targets.number[v];
+    moved.push_back(source >= 0 ? source : targets.number[v]);
   }
+  labels.vertex = moved.finish();
 }
 
 /// Vertex features of the separated sides. A file with two sides describes its targets: its sources get zeros.
-std::vector<float> separate_features(const EventGraph& graph, const IdSide& sources, const IdSide& targets) {
+Column<float> separate_features(const EventGraph& graph, const IdSide& sources, const IdSide& targets) {
   const std::size_t width = graph.vertex_feature_width;
-  std::vector<float> features;
+  GrowingColumn<float> features;
   features.reserve((sources.members.size() + targets.members.size()) * width);
   for (const IdSide* side : {&sources, &targets}) {
     for (const VertexId v : side->members) {
       const float* row = graph.vertex_features.data() + static_cast<std::size_t>(v) * width;
       if (side == &sources && graph.two_sided)
-        features.resize(features.size() + width, 0.0f);
+        features.resize(features.size() + width);
       else
-        features.insert(features.end(), row, row + width);
+        features.append(row, width);
     }
   }
-  return features;
+  return features.finish();
 }
 
 void separate_sides(EventGraph& graph, const std::string& path) {

@@ -1,7 +1,7 @@
 // Parses JSON into a flat tree: nodes in file order, each with the offset of its first byte. nlohmann's parser reports
 // events without places. An iterator reports how far it has been read, and only blanks, commas and colons lie between
 // tokens: together these recover the places.
-// Cost: one pass, 40 bytes a value; the text stays in memory for messages.
+// Cost: one pass, 40 bytes a value; the text stays for messages.
 #include "workloads/reading/text/json_tree.hpp"
 
 #include <fmt/format.h>
@@ -47,18 +47,22 @@ struct TrackedIterator {
   bool operator!=(const TrackedIterator& other) const { return at != other.at; }
 };
 
-std::string read_all(const std::string& path) {
+GrowingColumn<char> read_all(const std::string& path) {
   ByteSource source(path);
-  std::string bytes;
+  GrowingColumn<char> bytes;
   for (std::size_t got = piece; got == piece;) {
     if (bytes.size() >= most_bytes) throw InvalidInput(path, 0, 0, "the JSON text is longer than 1 GiB");
     const std::size_t before = bytes.size();
     bytes.resize(before + piece);
     got = source.read(bytes.data() + before, piece);
-    bytes.resize(before + got);
+    bytes.shrink(before + got);
   }
-  refuse_foreign_file(path, bytes);
-  if (bytes.starts_with(byte_order_mark)) bytes.erase(0, byte_order_mark.size());
+  const std::string_view text(bytes.data(), bytes.size());
+  refuse_foreign_file(path, text);
+  if (text.starts_with(byte_order_mark)) {
+    std::copy(bytes.begin() + byte_order_mark.size(), bytes.end(), bytes.begin());
+    bytes.shrink(bytes.size() - byte_order_mark.size());
+  }
   return bytes;
 }
 
@@ -73,11 +77,11 @@ class JsonTreeBuilder {
 
   void parse() {
     // The library takes a zero byte for the end of the text and ignores what follows.
-    const std::size_t zero = tree_.bytes_.find('\0');
-    if (zero != std::string::npos) tree_.fail(zero, "is not JSON: it has a zero byte");
     const char* const begin = tree_.bytes_.data();
-    nlohmann::json::sax_parse(TrackedIterator{begin, &read_}, TrackedIterator{begin + tree_.bytes_.size(), &read_},
-                              this);
+    const char* const end = begin + tree_.bytes_.size();
+    const char* const zero = std::find(begin, end, '\0');
+    if (zero != end) tree_.fail(static_cast<std::uint64_t>(zero - begin), "is not JSON: it has a zero byte");
+    nlohmann::json::sax_parse(TrackedIterator{begin, &read_}, TrackedIterator{end, &read_}, this);
   }
 
   bool null() { return scalar(JsonKind::null, 0); }
@@ -87,7 +91,7 @@ class JsonTreeBuilder {
   bool number_float(double value, const std::string&) { return number(value); }
   bool string(std::string& value) {
     JsonTree::Node& node = add(JsonKind::text);
-    node.text = keep(std::move(value));
+    node.text = keep(value);
     return close_token();
   }
   bool binary(nlohmann::json::binary_t&) { return true; }
@@ -98,7 +102,7 @@ class JsonTreeBuilder {
   bool key(std::string& name) {
     if (!open_.back().keys.insert(name).second)
       tree_.fail(token_begin(), fmt::format("the key '{}' is there twice", printable(name)));
-    key_ = keep(std::move(name));
+    key_ = keep(name);
     return close_token();
   }
   bool parse_error(std::size_t position, const std::string& last, const nlohmann::json::exception&) {
@@ -124,9 +128,10 @@ class JsonTreeBuilder {
     last_end_ = read_;
     return true;
   }
-  std::uint32_t keep(std::string text) {
-    tree_.texts_.push_back(std::move(text));
-    return static_cast<std::uint32_t>(tree_.texts_.size() - 1);
+  std::uint32_t keep(const std::string& text) {
+    tree_.texts_.append(text.data(), text.size());
+    tree_.text_ends_.push_back(tree_.texts_.size());
+    return static_cast<std::uint32_t>(tree_.text_ends_.size() - 1);
   }
   JsonTree::Node& add(JsonKind kind) {
     if (tree_.nodes_.size() >= std::numeric_limits<std::uint32_t>::max() / 2)
@@ -138,7 +143,7 @@ class JsonTreeBuilder {
     node.end = static_cast<std::uint32_t>(tree_.nodes_.size() + 1);
     if (!open_.empty()) ++tree_.nodes_[open_.back().node].size;
     tree_.nodes_.push_back(node);
-    return tree_.nodes_.back();
+    return tree_.nodes_[tree_.nodes_.size() - 1];
   }
   bool scalar(JsonKind kind, double value) {
     add(kind).number = value;
@@ -169,10 +174,18 @@ class JsonTreeBuilder {
   std::vector<Open> open_;
 };
 
-JsonTree::JsonTree(const std::string& path) : path_(path), bytes_(read_all(path)) { JsonTreeBuilder(*this).parse(); }
+JsonTree::JsonTree(const std::string& path) : path_(path), bytes_(read_all(path)) {
+  text_ends_.push_back(0);
+  JsonTreeBuilder(*this).parse();
+}
+
+std::string_view JsonTree::text(std::uint32_t number) const {
+  const std::uint64_t begin = number == 0 ? 0 : text_ends_[number - 1];
+  return {texts_.data() + begin, text_ends_[number] - begin};
+}
 
 void JsonTree::fail(std::uint64_t offset, const std::string& message) const {
-  const std::string_view before = std::string_view(bytes_).substr(0, offset);
+  const std::string_view before = std::string_view(bytes_.data(), bytes_.size()).substr(0, offset);
   const auto line = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n')) + 1;
   const std::size_t line_begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   throw InvalidInput(path_, line, before.size() - line_begin + 1, message);
@@ -180,22 +193,21 @@ void JsonTree::fail(std::uint64_t offset, const std::string& message) const {
 
 JsonKind JsonValue::kind() const { return tree_->nodes_[node_].kind; }
 std::size_t JsonValue::size() const { return tree_->nodes_[node_].size; }
-const std::string& JsonValue::key() const { return tree_->texts_[tree_->nodes_[node_].key]; }
+std::string_view JsonValue::key() const { return tree_->text(tree_->nodes_[node_].key); }
 void JsonValue::fail(const std::string& message) const { tree_->fail(tree_->nodes_[node_].offset, message); }
 
-std::vector<JsonValue> JsonValue::children() const {
-  std::vector<JsonValue> result;
-  result.reserve(size());
-  for (std::uint32_t child = node_ + 1; child < tree_->nodes_[node_].end; child = tree_->nodes_[child].end)
-    result.emplace_back(*tree_, child);
-  return result;
+JsonChildren JsonValue::children() const { return {*tree_, node_ + 1, tree_->nodes_[node_].end}; }
+
+std::vector<JsonValue> JsonChildren::list() const {
+  std::vector<JsonValue> all;
+  for (const JsonValue& child : *this) all.push_back(child);
+  return all;
 }
 
 bool JsonValue::has(std::string_view name) const {
   if (kind() != JsonKind::object) return false;
-  for (std::uint32_t child = node_ + 1; child < tree_->nodes_[node_].end; child = tree_->nodes_[child].end) {
-    if (tree_->texts_[tree_->nodes_[child].key] == name) return true;
-  }
+  for (const JsonValue& child : children())
+    if (child.key() == name) return true;
   return false;
 }
 
@@ -239,7 +251,7 @@ std::int64_t JsonValue::below(std::int64_t limit, const char* what) const {
 }
 
 std::string JsonValue::name(const char* what) const {
-  if (kind() == JsonKind::text) return tree_->texts_[tree_->nodes_[node_].text];
+  if (kind() == JsonKind::text) return std::string(tree_->text(tree_->nodes_[node_].text));
   const bool number = kind() == JsonKind::number;
   const double value = tree_->nodes_[node_].number;
   if (!number || value != std::floor(value) || std::abs(value) > 9007199254740992.0)
