@@ -69,7 +69,7 @@ std::string family_of(const PlanSpace& space) {
   return ModelRegistry::instance().find(model, "--model").value.family;
 }
 
-/// Whether ranks may send what the first layer reads. Of models that may with few features alone, this says yes.
+/// Whether ranks may send what the first layer reads. Models that may do so with few features alone count as well.
 bool may_send_inputs(const PlanSpace& space) {
   std::vector<Setting> settings{{"workload", "uniform", "--model"}};  // the model alone decides
   for (const Setting& setting : space.settings)
