@@ -30,7 +30,7 @@ CaseResult trained(const Json& request) {
   return result;
 }
 
-std::string refusal_of(const Json& request) {
+std::string halo_refusal(const Json& request) {
   try {
     plan_case(case_from_json(request, ""));
   } catch (const InvalidRequest& refusal) {
@@ -39,7 +39,7 @@ std::string refusal_of(const Json& request) {
   return "";
 }
 
-void expect_curve(const CaseResult& a, const CaseResult& b, const std::string& what) {
+void expect_sequential_curve(const CaseResult& a, const CaseResult& b, const std::string& what) {
   ASSERT_EQ(a.loss.per_epoch.size(), b.loss.per_epoch.size()) << what;
   for (std::size_t e = 0; e < a.loss.per_epoch.size(); ++e)
     EXPECT_NEAR(a.loss.per_epoch[e] / b.loss.per_epoch[e], 1.0, 1e-10) << what << " in epoch " << e;
@@ -73,7 +73,7 @@ TEST_P(HaloInputs, GiveTheSequentialCurveUnderEveryStrategyWithHalos) {
       const std::string what = model.dump() + strategy.dump();
       const CaseResult result = trained(halo_request(model, strategy, ranks));
       EXPECT_TRUE(result.exact) << what;
-      expect_curve(result, sequential, what);
+      expect_sequential_curve(result, sequential, what);
     }
   }
 }
@@ -85,7 +85,7 @@ TEST_P(HaloInputs, GiveTheSameCurveInBlocksSlicesAndStreams) {
     for (const auto& [option, value] : options) {
       Json request = halo_request(model, {{"name", "vertex"}, {"halo", "inputs"}}, GetParam());
       request[option] = value;
-      expect_curve(trained(request), sequential, model.dump() + option);
+      expect_sequential_curve(trained(request), sequential, model.dump() + option);
     }
   }
 }
@@ -99,7 +99,7 @@ TEST_P(HaloInputs, GiveTheSameCurveWhereVerticesComeAndGo) {
     request["ranks"] = GetParam();
     for (const char* strategy : {"vertex", "chunk"}) {
       request["strategy"] = {{"name", strategy}, {"halo", "inputs"}};
-      expect_curve(trained(request), sequential, model.dump() + strategy);
+      expect_sequential_curve(trained(request), sequential, model.dump() + strategy);
     }
   }
 }
@@ -174,15 +174,15 @@ TEST(HaloInputsRefusals, NameTheOption) {
                                 {{"name", "t-gcn"}, {"gcn_layers", 1}},
                                 {{"name", "t-gcn"}, {"precompute", false}}};
   for (const Json& model : no_such_layer) {
-    const std::string said = refusal_of(halo_request(model, vertex, 2));
+    const std::string said = halo_refusal(halo_request(model, vertex, 2));
     EXPECT_NE(said.find("/strategy/halo"), std::string::npos) << model.dump() << said;
     EXPECT_NE(said.find("leave halo out"), std::string::npos) << model.dump() << said;
   }
-  EXPECT_NE(refusal_of(halo_request({{"name", "t-gcn"}}, {{"name", "snapshot"}, {"halo", "inputs"}}, 2))
+  EXPECT_NE(halo_refusal(halo_request({{"name", "t-gcn"}}, {{"name", "snapshot"}, {"halo", "inputs"}}, 2))
                 .find("sends no rows of the first layer"),
             std::string::npos);
   const Json by_units = {{"name", "chunk"}, {"max_cells", "20"}, {"fusion", "none"}, {"halo", "inputs"}};
-  EXPECT_NE(refusal_of(halo_request({{"name", "t-gcn"}}, by_units, 2)).find("unit by unit"), std::string::npos);
+  EXPECT_NE(halo_refusal(halo_request({{"name", "t-gcn"}}, by_units, 2)).find("unit by unit"), std::string::npos);
 }
 
 TEST(HaloInputsRefusals, TheDefaultKeepsTheIdOfACase) {
