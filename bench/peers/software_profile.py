@@ -207,17 +207,22 @@ def echo(rank, port, results):
     torch.distributed.destroy_process_group()
 
 
-def messages():
+def between_two(target):
+    """What target(rank, port, results) puts into `results`, run by two processes of this machine."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     port = 20000 + os.getpid() % 20000
-    others = [context.Process(target=echo, args=(rank, port, results)) for rank in range(2)]
+    others = [context.Process(target=target, args=(rank, port, results)) for rank in range(2)]
     for other in others:
         other.start()
-    seconds = results.get(timeout=120)
+    found = results.get(timeout=120)
     for other in others:
         other.join()
-    return seconds, "isend, irecv and wait of 64 bytes in a Python loop over 64 messages, gloo between two processes of one machine"
+    return found
+
+
+def messages():
+    return between_two(echo), "isend, irecv and wait of 64 bytes in a Python loop over 64 messages, gloo between two processes of one machine"
 
 
 def serialisation():

@@ -5,7 +5,6 @@ Each is (value, unit, how it was found). No term of a prediction charges them; t
 
 import bisect
 import importlib.util
-import multiprocessing
 import os
 import time
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from software_profile import between_two
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.nn.models.tgn import LastNeighborLoader
 from torch_geometric.utils import scatter
@@ -124,15 +124,7 @@ def _reduce(rank: int, port: int, results: Any) -> None:
 
 def all_reduce() -> dict[str, Piece]:
     """Two processes of this machine over gloo."""
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    port = 20000 + os.getpid() % 20000
-    others = [context.Process(target=_reduce, args=(rank, port, results)) for rank in range(2)]
-    for other in others:
-        other.start()
-    small, large = results.get(timeout=120)
-    for other in others:
-        other.join()
+    small, large = between_two(_reduce)
     said = "gloo between two processes of one machine"
     return {"all_reduce": (small, "s/call", f"all-reduce of 64 bytes, {said}"),
             "all_reduce_bytes": (max(0.0, large - small) / 2**24, "s/byte", f"all-reduce of 16 MiB, {said}")}
