@@ -208,7 +208,7 @@ def echo(rank, port, results):
 
 
 def between_two(target):
-    """What target(rank, port, results) puts into `results`, run by two processes of this machine."""
+    """Returns what target(rank, port, results) puts into `results`, run by two processes of this machine."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     port = 20000 + os.getpid() % 20000

@@ -137,8 +137,9 @@ class SpatialNeeds {
     if (!map.runs_of(r).empty()) {
       for (const Run& run : map.runs_of(r)) add_rows(run);
     } else if (map.count_of(r) > 0) {  // runs of others are not listed
-      for (std::size_t v = 0; v < map.owner.size(); ++v)
-        if (map.owner[v] == r) add_rows({static_cast<std::int64_t>(v), 1});
+      sort_by_owner(t, map);
+      const auto first = by_owner_.begin() + (r == 0 ? 0 : end_of_owner_[static_cast<std::size_t>(r) - 1]);
+      for (auto v = first; v != by_owner_.begin() + end_of_owner_[r]; ++v) add_rows({*v, 1});
     }
     if (needed.empty()) return;
     // By owner first, so that the rows that a peer sends for a step arrive as one run.
@@ -146,6 +147,17 @@ class SpatialNeeds {
               [&map](VertexId u, VertexId v) { return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v); });
     needed.shrink_to_fit();
     needs_.at(r, t) = std::move(needed);
+  }
+
+  /// Sorts the vertices of step t by owner, once. Vertices of one owner ascend.
+  void sort_by_owner(Step t, const VertexMap& map) {
+    if (sorted_ == t) return;
+    sorted_ = t;
+    end_of_owner_.assign(static_cast<std::size_t>(placement_.ranks), 0);
+    for (Rank r = 1; r < placement_.ranks; ++r) end_of_owner_[r] = end_of_owner_[r - 1] + map.count_of(r - 1);
+    by_owner_.resize(map.owner.size());
+    for (std::size_t v = 0; v < map.owner.size(); ++v)
+      if (map.owner[v] >= 0) by_owner_[end_of_owner_[map.owner[v]]++] = static_cast<VertexId>(v);
   }
 
   /// Adds what rank r reads in the rows of a run of its vertices.
@@ -175,6 +187,9 @@ class SpatialNeeds {
   const NeedScope scope_;
   std::vector<std::uint32_t> seen_;  // [N] the last reader and step that met a vertex
   std::uint32_t stamp_ = 0;
+  Step sorted_ = -1;
+  std::vector<VertexId> by_owner_;          // [N] of step `sorted_`; used where the runs of other ranks are not listed
+  std::vector<std::int64_t> end_of_owner_;  // [P] where the owner's vertices end in by_owner_
   PairSums sums_;
   HaloNeeds needs_;
 };

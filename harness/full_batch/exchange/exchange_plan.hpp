@@ -151,7 +151,8 @@ HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step f
 
 /// For each rank and step, the in-neighbours on other ranks of the vertices that the rank owns, from the graph's
 /// structure. Step t of the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map;
-/// nothing for steps with a single owner. Memory: 4 bytes a vertex while it runs, and the needs.
+/// nothing for steps with a single owner. Memory: 4 bytes a vertex while it runs, 8 where runs of other ranks
+/// are not listed, and the needs.
 HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step,
                         const NeedScope& scope);
 HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step = 0);

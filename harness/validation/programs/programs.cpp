@@ -46,7 +46,7 @@ std::vector<std::string> chosen_programs(const Json& list, const std::string& ch
   return names;
 }
 
-/// A workload as --workload takes it, without the window, which programs are told apart.
+/// A workload as --workload takes it. Programs get its window as an option of their own.
 std::string workload_words(const Json& workload) {
   std::string words = workload.at("name").get<std::string>();
   char before = ':';
