@@ -1,5 +1,7 @@
 #include "harness/hybrid_batches/encoding/batch_features.hpp"
 
+#include <algorithm>
+
 namespace strobe {
 namespace {
 
@@ -7,11 +9,15 @@ namespace {
 template <class T>
 void append(const Column<T>& values, std::int64_t width, const PreparedGraph& graph, const BatchWindow& window,
             const StepCells& cells, std::vector<T>& rows) {
-  rows.reserve(rows.size() + static_cast<std::size_t>(cells.count() * width));
+  constexpr std::int64_t ahead = 16;
+  const std::size_t begin = rows.size();
+  rows.resize(begin + static_cast<std::size_t>(cells.count() * width));
+  T* to = rows.data() + begin;
   for (std::int64_t t = 0; t < cells.steps(); ++t) {
-    for (std::int64_t row = cells.begin(t); row < cells.end(t); ++row) {
-      const auto from = values.begin() + ((window.first + t) * graph.vertices + cells.vertex(row)) * width;
-      rows.insert(rows.end(), from, from + width);
+    const T* const of_step = values.data() + (window.first + t) * graph.vertices * width;
+    for (std::int64_t row = cells.begin(t); row < cells.end(t); ++row, to += width) {
+      if (row + ahead < cells.end(t)) __builtin_prefetch(of_step + cells.vertex(row + ahead) * width);
+      std::copy_n(of_step + cells.vertex(row) * width, width, to);
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "harness/hybrid_batches/encoding/layered_batch.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "core/errors.hpp"
@@ -22,14 +21,6 @@ StepCells united(const StepCells& a, const StepCells& b) {
     all.close_step();
   }
   return all;
-}
-
-/// The vertices of the cells, ascending.
-std::vector<VertexId> distinct_vertices(const StepCells& cells) {
-  std::vector<VertexId> vertices = cells.vertices;
-  std::sort(vertices.begin(), vertices.end());
-  vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
-  return vertices;
 }
 
 /// Appends the rows in `outer` of the cells of `inner`, which must be in `outer` at the same steps.
@@ -54,12 +45,20 @@ bool reads_own_rows_alone(const LayerShape& layer) { return !layer.reads_neighbo
 
 std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers) {
   std::vector<StepCells> needed(layers);
+  PlaceSet places;
+  places.make_room(frontier.field.size());
   for (const StepFrontier& step : frontier.steps) {
-    for (std::size_t l = 0; l < layers; ++l) {
-      for (const std::int32_t place : step.inner_rows(static_cast<int>(l)))
-        needed[l].vertices.push_back(frontier.field[place]);
+    // A layer needs what the next one needs, and more.
+    std::size_t done = 0;
+    for (std::size_t l = layers; l-- > 0;) {
+      const auto count = static_cast<std::size_t>(step.inner[l]);
+      for (; done < count; ++done) places.add(step.rows[done]);
+      std::vector<VertexId>& vertices = needed[l].vertices;
+      vertices.reserve(vertices.size() + count);
+      places.each([&](std::int32_t place) { vertices.push_back(frontier.field[place]); });
       needed[l].close_step();
     }
+    places.clear();
   }
   return needed;
 }
@@ -68,7 +67,7 @@ LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<S
                                   std::span<const VertexId> targets, const VertexPlaces& field) {
   field_ = &field;
   numbered_.assign(field.list().size(), {});
-  bits_.resize(field.list().size() / 64 + 1, 0);
+  places_.make_room(field.list().size());
   now_ = 0;
   LayeredBatch batch;
   batch.window = window;
@@ -124,13 +123,27 @@ void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size
   }
 }
 
+std::vector<VertexId> BatchEncoder::distinct_vertices(const StepCells& cells) {
+  for (const VertexId v : cells.vertices) places_.add(field_->of(v));
+  std::vector<VertexId> vertices;
+  vertices.reserve(field_->list().size());
+  places_.each([&](std::int32_t place) { vertices.push_back(field_->list()[place]); });
+  places_.clear();
+  return vertices;
+}
+
 StepCells BatchEncoder::existing(const BatchWindow& window, std::span<const VertexId> vertices) const {
   const Presence* const presence = source_.graph.presence.get();
   StepCells cells;
+  cells.vertices.reserve(vertices.size() * static_cast<std::size_t>(window.count));
   for (std::int64_t t = 0; t < window.count; ++t) {
     const auto step = static_cast<Step>(window.first + t);
-    std::copy_if(vertices.begin(), vertices.end(), std::back_inserter(cells.vertices),
-                 [&](VertexId v) { return presence == nullptr || presence->exists(v, step); });
+    if (presence == nullptr) {
+      cells.vertices.insert(cells.vertices.end(), vertices.begin(), vertices.end());
+    } else {
+      std::copy_if(vertices.begin(), vertices.end(), std::back_inserter(cells.vertices),
+                   [&](VertexId v) { return presence->exists(v, step); });
+    }
     cells.close_step();
   }
   return cells;
@@ -173,14 +186,11 @@ void BatchEncoder::find_columns(const PreparedGraph& graph, Step step, std::span
 }
 
 void BatchEncoder::order(std::vector<std::int32_t>& places) {
-  if (places.size() * 16 < bits_.size()) return std::sort(places.begin(), places.end());
-  for (const std::int32_t place : places)
-    bits_[static_cast<std::size_t>(place) / 64] |= std::uint64_t{1} << (static_cast<std::size_t>(place) % 64);
+  if (places_.is_sparse(places.size())) return std::sort(places.begin(), places.end());
+  for (const std::int32_t place : places) places_.add(place);
   auto to = places.begin();
-  for (std::size_t word = 0; word < bits_.size(); ++word) {
-    for (std::uint64_t& left = bits_[word]; left != 0; left &= left - 1)
-      *to++ = static_cast<std::int32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
-  }
+  places_.each([&](std::int32_t place) { *to++ = place; });
+  places_.clear();
 }
 
 std::vector<VertexId> BatchEncoder::only_read(std::span<const VertexId> before) {
@@ -201,28 +211,34 @@ std::vector<VertexId> BatchEncoder::only_read(std::span<const VertexId> before) 
 }
 
 void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
-                                  std::span<const VertexId> needed, HostCsr& csr) const {
-  const bool plain = counted_ == nullptr && !source_.fp64;
+                                  std::span<const VertexId> needed, HostCsr& csr) {
   const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
-  std::size_t next = 0;
+  const bool plain = counted_ == nullptr && !source_.fp64;
+  const std::size_t begin = csr.columns.size(), most = begin + found_.size();
+  csr.columns.resize(most);
+  if (plain) csr.values32.resize(most);
+  std::int32_t* const to = csr.columns.data() + begin;
+  float* const values = csr.values32.data() + begin;
+  std::size_t next = 0, count = 0;
   auto column = found_.begin();
   for (const VertexId v : cells) {
     if (next < needed.size() && needed[next] == v) {
       ask_for(graph, step, needed, next++);
       for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
-        const std::size_t entry = e;
         const std::int32_t place = *column++;
         if (place < 0 || numbered_[place].stamp != now_) continue;  // missing in an approximate frontier
-        csr.columns.push_back(numbered_[place].row);
         if (plain) {
-          csr.values32.push_back(graph.values32[entry]);
+          values[count] = graph.values32[e];
         } else {
-          append_value(graph, step, entry, csr);
+          append_value(graph, step, static_cast<std::size_t>(e), csr);
         }
+        to[count++] = numbered_[place].row;
       }
     }
-    csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
+    csr.offsets.push_back(static_cast<std::int64_t>(begin + count));
   }
+  csr.columns.resize(begin + count);
+  if (plain) csr.values32.resize(begin + count);
 }
 
 void BatchEncoder::make_room(std::int64_t rows, BatchLayer& layer) const {

@@ -98,6 +98,8 @@ class BatchEncoder {
   static void ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i);
   /// Looks up the places of the columns of these rows.
   void find_columns(const PreparedGraph& graph, Step step, std::span<const VertexId> rows);
+  /// The vertices of cells of the field, ascending.
+  std::vector<VertexId> distinct_vertices(const StepCells& cells);
   /// Sorts distinct places. Long lists use a bit for each vertex of the field.
   void order(std::vector<std::int32_t>& places);
   /// Vertices that the found columns name and that have no number yet, ascending. If `before` is given, only vertices
@@ -105,7 +107,7 @@ class BatchEncoder {
   std::vector<VertexId> only_read(std::span<const VertexId> before);
   /// Appends a row for each of `cells`, with entries if it is among `needed`, whose columns were found.
   void append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
-                      std::span<const VertexId> needed, HostCsr& csr) const;
+                      std::span<const VertexId> needed, HostCsr& csr);
 
   /// The rows of A~ at each step that some layer reads. Needs are nested, so they are the rows of the lowest such
   /// layer.
@@ -123,7 +125,7 @@ class BatchEncoder {
   std::vector<Numbered> numbered_;       // [F]
   std::vector<std::int32_t> columns_;    // memory of found_
   std::span<const std::int32_t> found_;  // places of the columns that were found; -1: not in the field
-  std::vector<std::uint64_t> bits_;      // [F] bits, all 0 between calls
+  PlaceSet places_;                      // of the field, empty between calls
   std::int32_t now_ = 0;
 };
 

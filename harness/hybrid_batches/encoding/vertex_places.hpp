@@ -2,6 +2,8 @@
 // lies in pages that take memory from the first list on that has one of their vertices.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -42,6 +44,33 @@ class VertexPlaces {
   std::int64_t vertices_;
   std::vector<VertexId> list_;
   std::unique_ptr<std::int32_t[], Free> after_;  // [N] the place after a vertex of the list; 0 for other vertices
+};
+
+/// A set of places in such a list, with a bit for each place.
+class PlaceSet {
+ public:
+  /// Takes an empty set for lists of `places`. The set must be empty.
+  void make_room(std::size_t places) {
+    if (places / 64 >= words_.size()) words_.resize(places / 64 + 1, 0);
+    used_ = places / 64 + 1;
+  }
+  void add(std::int32_t place) {
+    words_[static_cast<std::size_t>(place) / 64] |= std::uint64_t{1} << (static_cast<std::size_t>(place) % 64);
+  }
+  /// Calls visit(place) for all, ascending.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (std::size_t word = 0; word < used_; ++word)
+      for (std::uint64_t left = words_[word]; left != 0; left &= left - 1)
+        visit(static_cast<std::int32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left))));
+  }
+  void clear() { std::fill_n(words_.begin(), used_, 0); }
+  /// Whether sorting `count` places is faster than walking over the words.
+  bool is_sparse(std::size_t count) const { return count * 16 < used_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::size_t used_ = 0;
 };
 
 }  // namespace strobe
