@@ -33,12 +33,13 @@ enum class SoftwareTerm : std::uint8_t {
   recurrences,
   sampling,
   messages,
+  collectives,
   serialisation,
   memory
 };
-inline constexpr int software_term_count = 8;
+inline constexpr int software_term_count = 9;
 inline constexpr std::string_view software_term_names[software_term_count] = {
-    "issue", "snapshots", "coo", "recurrences", "sampling", "messages", "serialisation", "memory"};
+    "issue", "snapshots", "coo", "recurrences", "sampling", "messages", "collectives", "serialisation", "memory"};
 
 /// A cost per item: seconds of the host or of a measured device, and bytes that a device's memory moves. Empty when not
 /// known.
@@ -58,6 +59,8 @@ struct Software {
   std::map<std::string, ItemCost, std::less<>> recurrences;  // per byte that the operation must move
   std::optional<double> row_seconds;                         // host time per row that its work reaches through an index
   std::optional<double> message_seconds;                     // host time per message to one peer
+  // host time of a collective between two ranks, per call and per byte; more ranks take it once for each peer
+  std::optional<double> exchange_seconds, exchange_byte_seconds, sum_seconds, sum_byte_seconds;
   std::optional<double> serialise_message_seconds, serialise_byte_seconds;  // at either end
   // device memory, in addition to the driver's
   std::uint64_t context_bytes = 0;

@@ -68,6 +68,7 @@ def write_cluster(calibrated, calibrated_rate, hosts, rate, out):
         host["memory_bytes_per_second"] = {"value": host["memory_bytes_per_second"]["value"] / int(hosts), **made}
     cluster["calibration"].pop("collectives")
     cluster.pop("epoch_band_90", None)
+    cluster.pop("sha256", None)  # of the calibrated file
     pathlib.Path(out).write_text(json.dumps(cluster, indent=1) + "\n")
 
 

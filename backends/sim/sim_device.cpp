@@ -71,6 +71,7 @@ SimDevice::SimDevice(const DeviceRequest& request)
   for (const auto& cluster : clusters_)
     clocks_.push_back({.transfer_rate = host_rate(*cluster, request.rank, request.ranks)});
   host_share_ = host_share(*cluster_, request.rank, request.ranks, request.host_threads);
+  host_share_.turns = turns_on(*cluster_, computing_ranks_);
   if (has_values()) {
     // Ranks take turns on one thread, so more threads per rank would only wait for each other.
     workers_ = std::make_unique<Workers>(1);

@@ -116,8 +116,8 @@ def compulsory_bytes(kind, steps, rows, inputs, hidden, backward):
 
 
 def cell_loop(kind, x, cell):
-    h = x.new_zeros(x.shape[1], WIDTH)
-    c = x.new_zeros(x.shape[1], WIDTH)
+    h = x.new_zeros(x.shape[1], x.shape[2])
+    c = x.new_zeros(x.shape[1], x.shape[2])
     for t in range(x.shape[0]):
         if kind == "lstm":
             h, c = cell(x[t], (h, c))
@@ -126,20 +126,20 @@ def cell_loop(kind, x, cell):
     return h
 
 
-def recurrences(timer):
-    """An eager loop over cells of width 6 over 250 k rows: time and traffic per byte that must move."""
+def recurrences(timer, rows=ROWS, width=WIDTH):
+    """An eager loop over cells: time and traffic per byte that must move."""
     steps, results = 4, {}
     for kind, make in (("lstm", torch.nn.LSTMCell), ("gru", torch.nn.GRUCell)):
-        cell = make(WIDTH, WIDTH).to(timer.device)
-        x = torch.rand(steps, ROWS, WIDTH, device=timer.device, requires_grad=True)
+        cell = make(width, width).to(timer.device)
+        x = torch.rand(steps, rows, width, device=timer.device, requires_grad=True)
         forward = timer.seconds(lambda: cell_loop(kind, x, cell))
         both = timer.seconds(lambda: cell_loop(kind, x, cell).sum().backward())
         state = cell_loop(kind, x, cell)
         ahead = counted(lambda: cell_loop(kind, x, cell))
         behind = counted(lambda: state.sum().backward())
         for name, seconds, counter, back in (("", forward, ahead, False), ("_backward", both - forward, behind, True)):
-            must = compulsory_bytes(kind, steps, ROWS, WIDTH, WIDTH, back)
-            said = f"{kind} of width {WIDTH}, {ROWS} rows, {steps} steps: {seconds:.4f} s, {counter.calls / steps:.1f} operations a step"
+            must = compulsory_bytes(kind, steps, rows, width, width, back)
+            said = f"{kind} of width {width}, {rows} rows, {steps} steps: {seconds:.4f} s, {counter.calls / steps:.1f} operations a step"
             results[f"{kind}{name}_seconds_per_byte"] = (seconds / must, said)
             results[f"{kind}{name}_bytes_per_byte"] = (counter.bytes / must, f"operands and results of the dispatched operations over compulsory bytes ({kind} as above)")
             results[f"calls.{kind}_sequence{name}"] = (counter.calls / steps, said)

@@ -8,11 +8,13 @@
 namespace strobe {
 namespace {
 
-/// Intervals in which a rank works. Overlapping ones are merged, so that a rank with two busy streams counts once.
-std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>& spans) {
+/// Intervals in which a rank's own thread works, or the worker that does its host work. Overlapping ones are merged, so
+/// that a rank with two busy streams of a device counts once.
+std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>& spans, bool on_host) {
   std::vector<std::pair<double, double>> intervals;
   for (const Span& span : spans) {
     if (span.phase == Phase::wait || is_range(span) || span.end_seconds <= span.begin_seconds) continue;
+    if ((span.stream == Stream::host) != on_host) continue;
     intervals.emplace_back(span.begin_seconds, span.end_seconds);
   }
   std::sort(intervals.begin(), intervals.end());
@@ -32,9 +34,11 @@ std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>
 double mean_computing_ranks(const std::vector<std::vector<Span>>& ranks) {
   std::vector<std::pair<double, int>> changes;  // (time, change of the number of working ranks)
   for (const std::vector<Span>& spans : ranks) {
-    for (const auto& [begin, end] : working_intervals(spans)) {
-      changes.emplace_back(begin, 1);
-      changes.emplace_back(end, -1);
+    for (const bool on_host : {false, true}) {
+      for (const auto& [begin, end] : working_intervals(spans, on_host)) {
+        changes.emplace_back(begin, 1);
+        changes.emplace_back(end, -1);
+      }
     }
   }
   std::sort(changes.begin(), changes.end());

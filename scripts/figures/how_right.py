@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FACTOR = 1.25
 PLACES = ("processors of\none machine", "hosts joined\nby links", "one GPU", "GPUs of\na node", "GPUs of\nseveral nodes",
           "a paper's\ncluster")
-COLOURS = (looks.BLUE, looks.SKY, looks.GREEN, looks.ORANGE, looks.PURPLE, looks.VERMILION)
+COLOURS = (looks.BLUE, looks.SKY, "black", looks.GREEN, looks.ORANGE, looks.PURPLE, looks.VERMILION)
 
 
 def load_sources():
@@ -61,7 +61,9 @@ def collect(program):
     kept = [source.Kept(path) for path in sorted(source.MEASURED.glob("*/validation.csv"))
             if not path.parent.name.startswith("nvidia")]
     cases = [case for one in kept for case in one.cases]
-    hosts = rows_of(source.MEASURED / "epyc-2core-2026-11-28-hosts" / "predictions.csv")
+    hosts = rows_of(source.HOSTS)
+    programs = [row for row in rows_of(source.MEASURED / "xeon-2core-2026-11-30-programs" / "programs.csv")
+                if row["recording"] == "2" and row["half"] == "held out"]
     peaks = [row for _, day in source.GPUS.values() for row in rows_of(source.MEASURED / day / "validation.csv")
              if " r1" in row["strategy"] and row["memory_error"]]
     with tempfile.TemporaryDirectory(prefix="strobe-how-right-") as folder:
@@ -74,6 +76,8 @@ def collect(program):
                if value["quantity"] == "epoch_seconds" and value["software_error"] is not None]
     kinds = {"epochs on calibrated processors": [(case["measured_seconds"], case["predicted_seconds"]) for case in cases],
              "epochs of hosts, other networks": [(float(row["measured_seconds"]), float(row["predicted_seconds"])) for row in hosts],
+             "epochs of PyTorch programs, held out": [(float(row["measured_seconds"]), float(row["predicted_seconds"]))
+                                                      for row in programs],
              "epochs on one GPU, its own file": own,
              "epochs on one GPU, another's file": other,
              "collectives of GPUs": [(row["measured_seconds"], row["predicted_seconds"]) for row in sums],
@@ -85,7 +89,7 @@ def collect(program):
                              total["volume_error"]["count"]),
               "peak memory, or what fits": (sum("false_fit" in case for case in cases), 0, len(peaks), 0, 0,
                                             total["software_memory_verdicts"]["of"]),
-              "time of an epoch": (len(cases), len(hosts), len(own), 0, 0, len(printed)),
+              "time of an epoch": (len(cases) + len(programs), len(hosts), len(own), 0, 0, len(printed)),
               "the fastest strategy": (sum(one.picks()[1] for one in kept), len(networks), 0, 0, 0, total["software_winners"]["of"]),
               "time of a collective": (0, 0, 0, inside, len(sums) - inside, 0),
               "time to a metric": (0,) * 6, "start-up, and the bill": (0,) * 6}

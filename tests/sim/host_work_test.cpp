@@ -112,6 +112,20 @@ TEST(SimHostWork, AFitGoesFirstAndTheMemoryAndDiskStayBounds) {
   EXPECT_EQ(seconds({1e9, 0, 0}, 0, {1, 1}), 0);
 }
 
+TEST(SimHostWork, ThreadsBeyondTheCoresOfAMeasuredMachineTakeTurns) {
+  Cluster cluster = cluster_with_hosts();
+  EXPECT_EQ(sim::turns_on(cluster, 64), 1) << "not measured";
+  const auto fit = [&](const char* terms) {
+    cluster.calibration = sim::read_calibration(Json::parse(terms), "/calibration");
+  };
+  fit(R"({"cores": 2, "host_operations": {"work": [{"seconds": 8.0}]}})");
+  EXPECT_EQ(sim::turns_on(cluster, 2), 1);
+  sim::HostShare share{1, 1};
+  share.turns = sim::turns_on(cluster, 3);
+  EXPECT_DOUBLE_EQ(sim::host_seconds(cluster, "work", {1e9, 0, 0}, 0, share), 12);
+  EXPECT_DOUBLE_EQ(sim::host_seconds(cluster, "work", {1e9, 0, 0}, 20e9, share), 20) << "the disk takes no turns";
+}
+
 TEST(SimHostWork, RowsThroughAnIndexCountWholeLinesAndChainsTheirLatency) {
   Cluster cluster = cluster_with_hosts();
   cluster.host.random_access_seconds = 1e-7;

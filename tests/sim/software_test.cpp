@@ -112,6 +112,42 @@ TEST(SoftwareCost, MessagesOfHalosAreIssuedForEachSnapshot) {
   EXPECT_EQ(sim::framework_collective_seconds(cluster, load, Traffic::gradient, 4, 12), 0);
 }
 
+TEST(SoftwareCost, CallsOfCollectivesWaitForEachPeerAndTakeTurnsOnFewCores) {
+  auto software = std::make_shared<Software>();
+  software->exchange_seconds = 3e-4, software->exchange_byte_seconds = 1e-9;
+  software->sum_seconds = 5e-4, software->sum_byte_seconds = 2e-9;
+  software->uses.fill(true);
+  Cluster cluster = with(software);
+  cluster.nodes = 1, cluster.host.cores = 8;
+  const sim::Topology topology = sim::make_topology(cluster, 4);
+  sim::CollectiveLoad load;
+  load.kind = CollectiveKind::all_to_all_v;
+  load.exchange = sim::ExchangeLoad(topology);
+  for (int p = 0; p < 4; ++p) {
+    for (int q = 0; q < 4; ++q) load.exchange.add(topology, p, q, 1000);
+  }
+  load.exchange.most_messages = 3;
+  const auto seconds = [&](const Cluster& c, Traffic traffic) {
+    return sim::framework_collective_seconds(c, load, traffic, 4, 12);
+  };
+  EXPECT_NEAR(seconds(cluster, Traffic::redistribute), 3 * 3e-4 + 3000 * 1e-9, 1e-15);
+  EXPECT_NEAR(seconds(cluster, Traffic::halo), 12 * 3 * 3e-4 + 3000 * 1e-9, 1e-15);  // a call for each snapshot
+  Cluster few = cluster;
+  few.host.cores = 2;
+  EXPECT_NEAR(seconds(few, Traffic::halo), 2 * seconds(cluster, Traffic::halo), 1e-15);
+  few.nodes = 2;
+  EXPECT_NEAR(seconds(few, Traffic::halo), seconds(cluster, Traffic::halo), 1e-15);
+  load.kind = CollectiveKind::all_reduce, load.bytes = 4000;
+  EXPECT_NEAR(seconds(cluster, Traffic::gradient), 3 * 5e-4 + 1.5 * 4000 * 2e-9, 1e-15);
+  load.kind = CollectiveKind::send;
+  EXPECT_NEAR(seconds(cluster, Traffic::state), 3e-4 + 4000 * 1e-9, 1e-15);
+  load.kind = CollectiveKind::barrier;
+  EXPECT_EQ(seconds(cluster, Traffic::other), 0);
+  software->uses[static_cast<std::size_t>(SoftwareTerm::collectives)] = false;
+  load.kind = CollectiveKind::all_reduce;
+  EXPECT_EQ(seconds(cluster, Traffic::gradient), 0);
+}
+
 TEST(SoftwareCost, ADeviceWaitsForTheIssueOfAllItsOperations) {
   const auto seconds = [](const Cluster& cluster) {
     return simulate(request_for(cluster, 1),

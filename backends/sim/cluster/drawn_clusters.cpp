@@ -163,6 +163,10 @@ std::shared_ptr<const Software> drawn_software(const Software& profile, std::uin
   for (auto& [name, cost] : drawn->recurrences) scale_items(cost, name);
   scale(drawn->row_seconds, "row_seconds");
   scale(drawn->message_seconds, "message_seconds");
+  scale(drawn->exchange_seconds, "exchange_seconds");
+  scale(drawn->exchange_byte_seconds, "exchange_seconds_per_byte");
+  scale(drawn->sum_seconds, "sum_seconds");
+  scale(drawn->sum_byte_seconds, "sum_seconds_per_byte");
   scale(drawn->serialise_message_seconds, "serialise_seconds_per_message");
   scale(drawn->serialise_byte_seconds, "serialise_seconds_per_byte");
   return drawn;

@@ -49,6 +49,10 @@ constexpr Key device_keys[] = {{"issue_seconds", Form::not_negative, Need::alway
                                {"gru_backward_seconds_per_byte", Form::not_negative, Need::never, true},
                                {"gru_backward_bytes_per_byte", Form::not_negative, Need::never, true},
                                {"message_seconds", Form::not_negative, Need::always, true},
+                               {"exchange_seconds", Form::not_negative, Need::never, true},
+                               {"exchange_seconds_per_byte", Form::not_negative, Need::never, true},
+                               {"sum_seconds", Form::not_negative, Need::never, true},
+                               {"sum_seconds_per_byte", Form::not_negative, Need::never, true},
                                {"context_bytes", Form::bytes, Need::always, true},
                                {"saved_tensors_factor", Form::factor, Need::always, true}};
 constexpr Key measured_keys[] = {
@@ -176,6 +180,10 @@ void read_device(const Json& json, const std::string& pointer, Software& softwar
     }
   }
   software.message_seconds = device.at("message_seconds", SoftwareTerm::messages);
+  software.exchange_seconds = device.at("exchange_seconds", SoftwareTerm::collectives);
+  software.exchange_byte_seconds = device.at("exchange_seconds_per_byte", SoftwareTerm::collectives);
+  software.sum_seconds = device.at("sum_seconds", SoftwareTerm::collectives);
+  software.sum_byte_seconds = device.at("sum_seconds_per_byte", SoftwareTerm::collectives);
   software.context_bytes = static_cast<std::uint64_t>(device.at("context_bytes", SoftwareTerm::memory).value_or(0));
   software.saved_factor = device.at("saved_tensors_factor", SoftwareTerm::memory).value_or(1);
 }

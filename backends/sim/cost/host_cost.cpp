@@ -41,7 +41,7 @@ double host_seconds(const Cluster& cluster, std::string_view name, const Work& w
     // Fitted with one worker on a machine that did nothing else.
     const double fitted = cluster.calibration->host_seconds(name, work);
     const double by_memory = quotient(line_bytes(work), host.memory_bytes_per_second * part);
-    if (fitted >= 0) return std::max({fitted / workers, by_memory, disk});
+    if (fitted >= 0) return std::max({share.turns * fitted / workers, by_memory, disk});
   }
   const double bandwidth = smaller_known(host.core_bytes_per_second * workers, host.memory_bytes_per_second * part);
   return std::max({quotient(work.flops, host.core_operations_per_second * workers),
@@ -52,6 +52,11 @@ HostShare host_share(const Cluster& cluster, int rank, int ranks, int threads) {
   const int first = rank - rank % cluster.gpus_per_node;
   const int beside = std::clamp(ranks - first, 1, cluster.gpus_per_node);
   return {1.0 / beside, std::max(1, threads)};
+}
+
+double turns_on(const Cluster& cluster, double working) {
+  const double cores = cluster.calibration == nullptr ? 0 : cluster.calibration->shared_cores();
+  return cores > 0 ? std::max(1.0, working / cores) : 1;
 }
 
 }  // namespace strobe::sim

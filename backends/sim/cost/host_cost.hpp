@@ -12,9 +12,11 @@ struct HostShare {
   double part = 1;   // share of the cores, and of the memory's and the disk's bandwidth, 0 to 1
   int threads = 1;   // workers of each piece of work
   int channels = 1;  // channels of the rank, which divide the part and are assumed to be busy at the same time
+  double turns = 1;  // threads that work at the same time for each core of a measured machine; 1 if there are fewer
 };
 
-/// Seconds of host work: by the fit of its name if the cluster was measured, otherwise
+/// Seconds of host work: by the fit of its name if the cluster was measured, with the turns that threads take,
+/// otherwise
 ///   max(flops / (n operations), bytes / min(n core bandwidth, part of the memory's), rounds x random access,
 ///       disk bytes / part of the disk)
 /// with n = min(threads, a channel's part of the cores) workers; costs that the cluster does not know are 0. Rows read
@@ -26,5 +28,8 @@ double host_seconds(const Cluster& cluster, std::string_view name, const Work& w
 /// The share of each of `ranks` ranks in the host of `rank`'s node: equal parts, assumed to be busy at the same time,
 /// as in a program that all ranks run.
 HostShare host_share(const Cluster& cluster, int rank, int ranks, int threads);
+
+/// HostShare::turns of a machine on which `working` ranks and helpers work at the same time.
+double turns_on(const Cluster& cluster, double working);
 
 }  // namespace strobe::sim

@@ -32,6 +32,28 @@ bool is_of_one_snapshot(std::string_view op) {
   return op == "coo_to_csr" || op == "locate_entries" || op == "place_csr" || op == "apply_difference";
 }
 
+/// Seconds of `times` calls of a collective, in addition to its time on the links. Two ranks were measured. Each rank
+/// more is one more message to wait for. Ranks beyond the cores of their hosts take turns.
+double calls_seconds(const Cluster& cluster, const CollectiveLoad& load, int ranks, double times) {
+  const Software& software = *cluster.software;
+  const double cores = static_cast<double>(cluster.nodes) * cluster.host.cores;
+  const double turns = cores > 0 ? std::max(1.0, ranks / cores) : 1;
+  switch (load.kind) {
+    case CollectiveKind::all_to_all_v:
+      return turns * (times * (ranks - 1) * software.exchange_seconds.value_or(0) +
+                      busiest_rank_bytes(load, ranks) * software.exchange_byte_seconds.value_or(0));
+    case CollectiveKind::send:
+      return turns * (times * software.exchange_seconds.value_or(0) +
+                      static_cast<double>(load.bytes) * software.exchange_byte_seconds.value_or(0));
+    case CollectiveKind::all_reduce:
+      return turns *
+             (times * (ranks - 1) * software.sum_seconds.value_or(0) +
+              2.0 * (ranks - 1) / ranks * static_cast<double>(load.bytes) * software.sum_byte_seconds.value_or(0));
+    default:
+      return 0;  // not measured
+  }
+}
+
 }  // namespace
 
 void SnapshotCount::learn(std::string_view op, const Work& work) {
@@ -80,11 +102,13 @@ double framework_host_seconds(const Cluster& cluster, const Work& work) {
 double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, Traffic traffic, int ranks,
                                     double snapshots) {
   const Software* software = cluster.software.get();
+  if (software == nullptr || ranks == 1) return 0;
   const bool messages = load.kind == CollectiveKind::all_to_all_v || load.kind == CollectiveKind::send;
-  if (software == nullptr || !messages || ranks == 1) return 0;
-  const bool halo = traffic == Traffic::halo, each = halo && software->use(SoftwareTerm::snapshots);
-  const double sent = busiest_rank_messages(load, ranks) * (each ? snapshots : 1);
-  double seconds = 0;
+  const bool halo = traffic == Traffic::halo;
+  const double times = halo && software->use(SoftwareTerm::snapshots) ? snapshots : 1;
+  double seconds = software->use(SoftwareTerm::collectives) ? calls_seconds(cluster, load, ranks, times) : 0;
+  if (!messages) return seconds;
+  const double sent = busiest_rank_messages(load, ranks) * times;
   if (software->use(SoftwareTerm::messages)) {
     seconds += sent * software->message_seconds.value_or(0);
     if (halo) seconds += sent * software->calls_of("halo_message") * software->issue_seconds.value_or(0);

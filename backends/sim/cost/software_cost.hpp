@@ -36,7 +36,8 @@ double framework_host_seconds(const Cluster& cluster, const Work& work);
 
 /// Seconds that the program adds to one collective: messages issued one by one to each peer (halos once for each of
 /// `snapshots`), the operations that collect and place a halo message's rows by their lists, which are made once before
-/// training, and the serialisation of all messages at both ends.
+/// training, the framework's own time in calls of exchanges and sums, and the serialisation of all messages at both
+/// ends.
 double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, Traffic traffic, int ranks,
                                     double snapshots);
 

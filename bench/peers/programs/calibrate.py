@@ -23,9 +23,9 @@ from torch_geometric.nn import GCNConv
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
 import software_profile as parts  # noqa: E402
-from pieces import all_pieces  # noqa: E402
+from pieces import all_pieces, collectives  # noqa: E402
 
-VERTICES, EDGES, WIDTH = 50_000, 400_000, 32
+VERTICES, EDGES, WIDTH, ROWS = 50_000, 400_000, 32, 20_000  # ROWS: of a snapshot whose recurrence is timed
 
 
 def convolution(timer: parts.Timer) -> dict[str, tuple[float, str]]:
@@ -70,12 +70,13 @@ def measured(rounds: int) -> tuple[dict[str, tuple[float, str]], dict[str, tuple
     cpu = {"issue_seconds": (parts.issue(timer), "1000 additions to 10 elements with gradients, in a row")}
     cpu.update(convolution(timer))
     counts = {}
-    for key, number in parts.recurrences(timer).items():
+    for key, number in parts.recurrences(timer, ROWS, WIDTH).items():
         if key.startswith("calls."):
             counts[key.removeprefix("calls.")] = number[0]
         elif key.endswith("seconds_per_byte"):
             cpu[key] = number
     cpu["message_seconds"] = parts.messages()
+    cpu.update(collectives())
     cpu["saved_tensors_factor"] = parts.saved_tensors()
     message, byte = parts.serialisation()
     host = {"row_seconds": parts.host_rows(), "serialise_seconds_per_message": (message, "pickle of 64 bytes, one way"),

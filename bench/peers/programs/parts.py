@@ -21,26 +21,23 @@ class Exchange(torch.autograd.Function):
         return gradient[: ctx.own].index_add(0, part.send, back), None
 
 
-class Part:
-    """One snapshot's edges into the vertices of this process, numbered as its own rows and then its halo.
+class Rows:
+    """The rows that edges into the vertices of this process read: its own, and then its halo.
 
-    Weights are those of the whole graph's normalisation. All processes read the whole edge list, so each knows what the
-    others need.
+    All processes read the whole edge list, so each knows what the others need.
     """
 
-    def __init__(self, edge_index: torch.Tensor, vertices: int, rank: int, ranks: int):
-        whole, weight = gcn_norm(edge_index, None, vertices)
+    def __init__(self, edges: torch.Tensor, vertices: int, rank: int, ranks: int):
         begins = torch.tensor([vertices * r // ranks for r in range(ranks + 1)])
         owner = torch.bucketize(torch.arange(vertices), begins, right=True) - 1
         first, last = int(begins[rank]), int(begins[rank + 1])
-        needs = [whole[0][(owner[whole[1]] == r) & (owner[whole[0]] != r)].unique() for r in range(ranks)]
-        mine = owner[whole[1]] == rank
+        needs = [edges[0][(owner[edges[1]] == r) & (owner[edges[0]] != r)].unique() for r in range(ranks)]
+        self.mine = owner[edges[1]] == rank
         halo = needs[rank]
         place = torch.full((vertices,), -1)
         place[first:last] = torch.arange(last - first)
         place[halo] = last - first + torch.arange(len(halo))
-        self.edge_index = torch.stack([place[whole[0][mine]], whole[1][mine] - first])
-        self.edge_weight = weight[mine]
+        self.edge_index = torch.stack([place[edges[0][self.mine]], edges[1][self.mine] - first])
         sends = [need[owner[need] == rank] - first for need in needs]
         self.send, self.sent = torch.cat(sends), [len(rows) for rows in sends]
         self.taken = [int((owner[halo] == r).sum()) for r in range(ranks)]
@@ -54,3 +51,12 @@ class Part:
 
     def extend(self, rows: torch.Tensor) -> torch.Tensor:
         return Exchange.apply(rows, self)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class Part(Rows):
+    """One snapshot's edges into the vertices of this process. Weights are those of the whole graph's normalisation."""
+
+    def __init__(self, edge_index: torch.Tensor, vertices: int, rank: int, ranks: int):
+        whole, weight = gcn_norm(edge_index, None, vertices)
+        super().__init__(whole, vertices, rank, ranks)
+        self.edge_weight = weight[self.mine]

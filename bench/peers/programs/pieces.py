@@ -17,7 +17,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.nn.models.tgn import LastNeighborLoader
 from torch_geometric.utils import scatter
 
-VERTICES, EDGES, WIDTH, NEIGHBOURS = 50_000, 400_000, 32, 10
+VERTICES, EDGES, WIDTH, NEIGHBOURS, CALLS = 50_000, 400_000, 32, 10, 500
 Piece = tuple[float, str, str]
 
 
@@ -105,30 +105,38 @@ def sampling(timer: Any) -> dict[str, Piece]:
     }
 
 
-def _reduce(rank: int, port: int, results: Any) -> None:
+def _call(rank: int, port: int, results: Any) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=2)
-    least = []
-    for tensor in (torch.zeros(16), torch.zeros(2**22)):
-        times = []
-        for _ in range(20):
-            dist.barrier()
-            begin = time.perf_counter()
-            dist.all_reduce(tensor)
-            times.append(time.perf_counter() - begin)
-        least.append(min(times))
+    typical = []
+    for count in (16, 2**22):
+        tensor, other = torch.zeros(count), torch.zeros(count)
+        half = [0, count] if rank == 0 else [count, 0]
+        calls = {"exchange": lambda: dist.all_to_all_single(other, tensor, half, half),
+                 "sum": lambda: dist.all_reduce(tensor)}
+        for call in calls.values():
+            times = []
+            for _ in range(CALLS if count == 16 else 20):
+                begin = time.perf_counter()
+                call()
+                times.append(time.perf_counter() - begin)
+            typical.append(sorted(times)[len(times) // 2])
     if rank == 0:
-        results.put(least)
+        results.put(typical)
     dist.destroy_process_group()
 
 
-def all_reduce() -> dict[str, Piece]:
-    """Two processes of this machine over gloo."""
-    small, large = between_two(_reduce)
-    said = "gloo between two processes of one machine"
-    return {"all_reduce": (small, "s/call", f"all-reduce of 64 bytes, {said}"),
-            "all_reduce_bytes": (max(0.0, large - small) / 2**24, "s/byte", f"all-reduce of 16 MiB, {said}")}
+def collectives() -> dict[str, tuple[float, str]]:
+    """Exchanges and sums between two processes of this machine, one after the other, as programs call them."""
+    exchange, added, large_exchange, large_sum = between_two(_call)
+    said = "gloo between two processes of one machine, median call of many in a row"
+    return {
+        "exchange_seconds": (exchange, f"all_to_all_single of 64 bytes to the other, {said}"),
+        "exchange_seconds_per_byte": (max(0.0, large_exchange - exchange) / 2**24, f"the same of 16 MiB, {said}"),
+        "sum_seconds": (added, f"all_reduce of 64 bytes, {said}"),
+        "sum_seconds_per_byte": (max(0.0, large_sum - added) / 2**24, f"the same of 16 MiB, {said}"),
+    }
 
 
 def all_pieces(timer: Any) -> dict[str, Piece]:
-    return {**operations(timer), **formats(timer), **snapshot_move(timer), **sampling(timer), **all_reduce()}
+    return {**operations(timer), **formats(timer), **snapshot_move(timer), **sampling(timer)}

@@ -14,12 +14,15 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from cells import make
-from parts import Part
+from parts import Part, Rows
 from shared import Graph, measure, start
 
 
 class Program(torch.nn.Module):
-    """The loss over some steps; `parts` has each step's share of the vertices, None where a process has them all."""
+    """The loss over some steps; `parts` has each step's share of the vertices, and `ends` the rows that its pairs read.
+
+    Both are None where a process has all vertices.
+    """
 
     def __init__(self, graph: Graph, name: str, width: int, parted: bool):
         super().__init__()
@@ -27,47 +30,25 @@ class Program(torch.nn.Module):
         self.model, embedded = make(name, graph.vertices, graph.steps, width, parted)
         self.head = torch.nn.Linear(2 * embedded, 2)
 
-    def forward(self, steps: range, parts: list[Part] | None = None) -> torch.Tensor:
+    def forward(self, steps: range, parts: list[Part] | None = None, ends: list[Rows] | None = None) -> torch.Tensor:
         graph, losses = self.graph, []
         samples = sum(len(labels) for labels in graph.labels)
         for t, rows in zip(steps, self.model(graph, steps, parts), strict=True):
             pairs, labels = graph.pairs[t], graph.labels[t]
-            if parts is not None:  # the process that has a pair's second end scores it
-                mine = (pairs[1] >= parts[t].own.start) & (pairs[1] < parts[t].own.stop)
-                rows, pairs, labels = gathered(rows), pairs[:, mine], labels[mine]
+            if ends is not None:  # the process that has a pair's second end scores it
+                rows, pairs, labels = ends[t].extend(rows), ends[t].edge_index, labels[ends[t].mine]
             scores = self.head(torch.cat([rows[pairs[0]], rows[pairs[1]]], 1))
             losses.append(torch.nn.functional.cross_entropy(scores, labels, reduction="sum"))
         return torch.stack(losses).sum() / samples
 
 
-class Gather(torch.autograd.Function):
-    """All processes' rows, one after the other; the gradient of this process's rows is summed over processes."""
-
-    @staticmethod
-    def forward(ctx, rows, sizes):  # type: ignore[no-untyped-def]
-        ctx.sizes = sizes
-        results = [rows.new_empty(size, rows.shape[1]) for size in sizes]
-        dist.all_gather(results, rows.contiguous())
-        return torch.cat(results)
-
-    @staticmethod
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        dist.all_reduce(gradient)
-        return gradient.split(ctx.sizes)[dist.get_rank()], None
-
-
-def gathered(rows: torch.Tensor) -> torch.Tensor:
-    sizes = [torch.zeros(1, dtype=torch.long) for _ in range(dist.get_world_size())]
-    dist.all_gather(sizes, torch.tensor([rows.shape[0]]))
-    return Gather.apply(rows, [int(size) for size in sizes])  # type: ignore[no-any-return, no-untyped-call]
-
-
 def train(rank: int, ranks: int, arguments: Any) -> None:
     graph = Graph(arguments.workload, arguments.window, arguments.seed)
     program: torch.nn.Module = Program(graph, arguments.model, arguments.width, arguments.way == "vertex")
-    steps, parts = range(graph.steps), None
+    steps, parts, ends = range(graph.steps), None, None
     if arguments.way == "vertex":
         parts = [Part(graph.edges[t], graph.vertices, rank, ranks) for t in steps]
+        ends = [Rows(graph.pairs[t], graph.vertices, rank, ranks) for t in steps]
     optimizer = torch.optim.Adam(program.parameters(), lr=0.001)
     if arguments.way == "ddp":
         steps = range(graph.steps * rank // ranks, graph.steps * (rank + 1) // ranks)
@@ -75,7 +56,7 @@ def train(rank: int, ranks: int, arguments: Any) -> None:
 
     def epoch() -> float:
         optimizer.zero_grad()
-        loss = program(steps, parts)
+        loss = program(steps, parts, ends)
         loss.backward()
         if parts is not None:
             for parameter in program.parameters():

@@ -40,6 +40,13 @@ TEST(MeanComputingRanks, CountsARankOnceAndNotWhileItWaits) {
   EXPECT_EQ(mean_computing_ranks({{}, {}}), 0);
 }
 
+TEST(MeanComputingRanks, CountsHostWorkBesideARanksOwn) {
+  const auto on_host = [](double begin, double end) { return span(begin, end, Phase::host, Stream::host); };
+  EXPECT_DOUBLE_EQ(mean_computing_ranks({{span(0, 2), on_host(0, 2)}, {span(0, 2), on_host(0, 2)}}), 4);
+  EXPECT_DOUBLE_EQ(mean_computing_ranks({{span(0, 1), on_host(1, 2)}}), 1);  // one after the other
+  EXPECT_DOUBLE_EQ(mean_computing_ranks({{span(0, 3), on_host(0, 1)}}), 6.0 / 4);
+}
+
 /// The calibrated machine of the repository with another number of cores and room for 8 ranks.
 class SharedCores : public testing::Test {
  protected:
