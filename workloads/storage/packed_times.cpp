@@ -225,6 +225,13 @@ double PackedTimes::operator[](std::size_t i) const {
   return time_of(static_cast<std::uint64_t>(bases_[block]) + distance, place.coding);
 }
 
+void PackedTimes::bring_in(std::size_t i) const {
+  const Place place = Place::of(places_[i / block_times]);
+  const std::uint64_t* const words = words_.data() + place.word;
+  __builtin_prefetch(words);
+  __builtin_prefetch(words + 1 + place.uppers + i % block_times * place.low / word_bits);
+}
+
 void PackedTimes::copy_block(std::size_t block, std::span<double> out) const {
   const Place place = Place::of(places_[block]);
   const std::uint64_t* const uppers = words_.data() + place.word + 1;

@@ -31,6 +31,8 @@ class PackedTimes {
   bool empty() const { return size_ == 0; }
   /// Time i; O(1).
   double operator[](std::size_t i) const;
+  /// Asks for the memory of time i, which is read soon.
+  void bring_in(std::size_t i) const;
   /// The times [first, first + out.size()); faster than reading them one by one.
   void copy(std::size_t first, std::span<double> out) const;
   /// Memory in bytes.

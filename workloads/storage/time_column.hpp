@@ -65,6 +65,8 @@ class TimeColumn {
   std::size_t size() const { return compact() ? packed_.size() : values_.size(); }
   bool empty() const { return size() == 0; }
   double operator[](std::size_t i) const { return compact() ? packed_[i] : values_[i]; }
+  /// Asks for the memory of time i, which is read soon.
+  void bring_in(std::size_t i) const { compact() ? packed_.bring_in(i) : __builtin_prefetch(values_.data() + i); }
   double front() const { return (*this)[0]; }
   double back() const { return (*this)[size() - 1]; }
   const_iterator begin() const { return {this, 0}; }

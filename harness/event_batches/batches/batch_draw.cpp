@@ -15,6 +15,8 @@ namespace {
 /// Strides of the numbers of roots and of slots that become roots, so large that all numbers differ.
 constexpr std::int64_t numbers_of_event = 1 << 16, numbers_of_root = 1 << 13;
 
+constexpr std::size_t lines_ahead = 16;  // vertices and events whose lines are asked for before they are read
+
 }  // namespace
 
 BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
@@ -56,12 +58,16 @@ void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
   if (request_.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
 }
 
-void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number) {
+BatchDrawer::Moment BatchDrawer::moment_of(EdgeId event) const {
+  return {event, request_.scores && traits_.levels > 0 ? data_.strictly_before(event) : 0, data_.time(event)};
+}
+
+void BatchDrawer::add(VertexId vertex, const Moment& moment, std::int64_t number) {
   asked_.vertex.push_back(vertex);
-  asked_.asked_at.push_back(event);
-  asked_.before.push_back(request.scores && traits_.levels > 0 ? data_.strictly_before(event) : 0);
+  asked_.asked_at.push_back(moment.event);
+  asked_.before.push_back(moment.before);
   asked_.number.push_back(number);
-  asked_.time.push_back(data_.time(event));
+  asked_.time.push_back(moment.time);
 }
 
 void BatchDrawer::ask_events(const BatchRequest& request, BatchDraw& drawn) {
@@ -81,16 +87,18 @@ void BatchDrawer::ask_events(const BatchRequest& request, BatchDraw& drawn) {
     }
     most = std::max(most, own.size());
     drawn.counts.push_back(1 + static_cast<std::int64_t>(own.size()));
-    add(graph.source[e], e, request, e * numbers_of_event);
+    add(graph.source[e], moment_of(e), e * numbers_of_event);
   }
   drawn.candidates = 1 + static_cast<std::int64_t>(most);
   for (std::int64_t i = 0; i < request.count; ++i) {
     const EdgeId e = request.first + i;
     const VertexId destination = graph.target[e];
-    const auto& own = candidates[i];
-    add(destination, e, request, e * numbers_of_event + 1);
+    const std::size_t at = i;
+    const Moment moment{e, asked_.before[at], asked_.time[at]};
+    const auto& own = candidates[at];
+    add(destination, moment, e * numbers_of_event + 1);
     for (std::size_t n = 0; n < most; ++n) {
-      add(n < own.size() ? own[n] : destination, e, request, e * numbers_of_event + 2 + static_cast<std::int64_t>(n));
+      add(n < own.size() ? own[n] : destination, moment, e * numbers_of_event + 2 + static_cast<std::int64_t>(n));
     }
   }
 }
@@ -112,7 +120,7 @@ void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
     const std::int64_t root = sample.slot_root[at];
     const std::int64_t number = asked_.number[root] * numbers_of_root + 1 + s - sample.offsets[root];
     if (asked_again) {
-      add(sample.vertex[at], sample.event[at], request_, number);
+      add(sample.vertex[at], moment_of(sample.event[at]), number);
     } else {
       asked_.vertex.push_back(sample.vertex[at]);
       // Nothing but a mail that depends on the root reads the times of the last slots.
@@ -124,26 +132,35 @@ void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
 
 void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
   const bool own_rows = traits_.mail_dt_of_asker;
-  auto& [row, seen, written, draws] = *tables_;
+  const auto draws = tables_->draws;
+  std::vector<Marks>& marks = tables_->marks;
   asked_row_.assign(own_rows ? asked_.vertex.size() : 0, 0);
-  for (const bool with_mail : {true, false}) {
-    for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
-      const VertexId v = asked_.vertex[i];
-      const std::size_t at = v;
-      if (clock.has_mail(v) != with_mail || (!own_rows && seen[at] == draws)) continue;
-      seen[at] = draws;
-      (own_rows ? asked_row_[i] : row[at]) = static_cast<std::int64_t>(drawn.vertices.size());
-      drawn.vertices.push_back(v);
-      if (!with_mail) continue;
-      drawn.mail_dt.push_back((own_rows ? asked_.time[i] : clock.mail_time[at]) - clock.updated[at]);
-      drawn.mail_events.push_back(clock.mail_event[at]);
+  without_mail_.clear();
+  const auto give_row = [&](std::size_t i, std::size_t at) {
+    (own_rows ? asked_row_[i] : marks[at].row) = static_cast<std::uint32_t>(drawn.vertices.size());
+    drawn.vertices.push_back(asked_.vertex[i]);
+  };
+  for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
+    if (i + lines_ahead < asked_.vertex.size()) {
+      __builtin_prefetch(&marks[asked_.vertex[i + lines_ahead]], 1);
+      __builtin_prefetch(&clock.mail_event[asked_.vertex[i + lines_ahead]]);
     }
+    const std::size_t at = asked_.vertex[i];
+    if (!own_rows && std::exchange(marks[at].seen, draws) == draws) continue;
+    if (!clock.has_mail(asked_.vertex[i])) {
+      without_mail_.push_back(i);
+      continue;
+    }
+    give_row(i, at);
+    drawn.mail_dt.push_back((own_rows ? asked_.time[i] : clock.mail_time[at]) - clock.updated[at]);
+    drawn.mail_events.push_back(clock.mail_event[at]);
   }
   drawn.mails = static_cast<std::int64_t>(drawn.mail_events.size());
+  for (const std::size_t i : without_mail_) give_row(i, asked_.vertex[i]);
 }
 
 std::int64_t BatchDrawer::row_of(std::size_t asked) const {
-  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_->row[asked_.vertex[asked]];
+  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_->marks[asked_.vertex[asked]].row;
 }
 
 void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
@@ -155,6 +172,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
       drawn.root_dt.push_back((now - then) / (now + 1));
     }
   }
+  const double start = data_.whole->time[0];
   for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
     const NeighbourSample& sample = samples_[l];
     const bool innermost = l + 1 == samples_.size();
@@ -165,10 +183,12 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     level.events.assign(sample.event.begin(), sample.event.end());
     level.numbers.assign(asked_.number.begin(), asked_.number.begin() + level.roots);
     for (std::size_t r = 0; innermost && r < roots; ++r) level.root_rows.push_back(row_of(r));
+    level.slot_rows.reserve(sample.vertex.size()), level.dt.reserve(sample.vertex.size());
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
+      if (s + lines_ahead < sample.vertex.size()) data_.graph->time.bring_in(sample.event[s + lines_ahead]);
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
-      const double then =
-          traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : data_.time(sample.event[s]);
+      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s])
+                                                   : data_.graph->time[sample.event[s]] - start;
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
     if (!traits_.lists_slots) continue;
@@ -199,7 +219,7 @@ void BatchDrawer::find_writes(const BatchRequest& request, BatchDraw& drawn) {
   const EdgeId begin = alone ? request.first : request.batch_first;
   const EdgeId end = begin + (alone ? request.count : request.batch_count);
   const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
-    if (std::exchange(tables_->written[v], tables_->draws) == tables_->draws || !own) return;
+    if (std::exchange(tables_->marks[v].written, tables_->draws) == tables_->draws || !own) return;
     drawn.written.push_back(v);
     drawn.own_rows.push_back(row_of(own_place));
     drawn.other_rows.push_back(row_of(other_place));

@@ -100,19 +100,30 @@ class BatchDrawer {
     std::vector<double> time;
   };
 
-  /// Tables over all vertices, for the draw that is being finished.
+  /// When a root asks.
+  struct Moment {
+    EdgeId event = 0;   // whose time it is
+    EdgeId before = 0;  // number of visible events
+    double time = 0;    // seconds since the first event
+  };
+
+  /// Facts about a vertex in the draw that is being finished.
+  struct Marks {
+    std::uint32_t row = 0;      // of the vertex in U
+    std::uint32_t seen = 0;     // the draw that set `row`
+    std::uint32_t written = 0;  // the draw that wrote the vertex
+  };
   struct Tables {
-    explicit Tables(std::int64_t vertices) : row(vertices), seen(row.size(), 0), written(row.size(), 0) {}
-    std::vector<std::int64_t> row;      // [N] row of a vertex in U
-    std::vector<std::int64_t> seen;     // [N] the draw that set `row`
-    std::vector<std::int64_t> written;  // [N] the draw that wrote the vertex
-    std::int64_t draws = 0;
+    explicit Tables(std::int64_t vertices) : marks(static_cast<std::size_t>(vertices)) {}
+    std::vector<Marks> marks;  // [N]
+    std::uint32_t draws = 0;
   };
 
   BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables);
   void ask_events(const BatchRequest& request, BatchDraw& drawn);
   void find_pair_codes(BatchDraw& drawn) const;
-  void add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number);
+  Moment moment_of(EdgeId event) const;
+  void add(VertexId vertex, const Moment& moment, std::int64_t number);
   void number_vertices(const MemoryClock& clock, BatchDraw& drawn);
   void find_rows(const MemoryClock& clock, BatchDraw& drawn);
   void find_writes(const BatchRequest& request, BatchDraw& drawn);
@@ -121,12 +132,13 @@ class BatchDrawer {
   const EventCase& case_;
   const EventData& data_;
   const EventModelTraits traits_;
-  BatchRequest request_;                  // of the last draw
-  Asked asked_;                           // roots, then the slots of each level, outermost first
-  std::vector<NeighbourSample> samples_;  // outermost first
-  std::vector<double> moments_;           // times of the roots as in the file
-  std::vector<std::size_t> level_roots_;  // number of roots of each level, outermost first; a prefix of `asked_`
-  std::vector<std::int64_t> asked_row_;   // [asked] row of U, if every root and slot has a row of its own
+  BatchRequest request_;                   // of the last draw
+  Asked asked_;                            // roots, then the slots of each level, outermost first
+  std::vector<NeighbourSample> samples_;   // outermost first
+  std::vector<double> moments_;            // times of the roots as in the file
+  std::vector<std::size_t> level_roots_;   // number of roots of each level, outermost first; a prefix of `asked_`
+  std::vector<std::uint32_t> asked_row_;   // [asked] row of U, if every root and slot has a row of its own
+  std::vector<std::size_t> without_mail_;  // [U - M] where in `asked_` vertices without a mail are met first
   std::shared_ptr<Tables> tables_;
 };
 
