@@ -255,7 +255,7 @@ std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
 /// Owners, groups and sizes of batches.
 void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   const std::vector<double> load = add_owners(plan, c);
-  const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
+  const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks(), listed_owners(c.only_rank()));
   const StrategyPlan strategy{placement, placement, even_blocks(c.data.graph->steps, 1), {}, {}};
   plan.full = std::make_shared<FullBatchPlan>(FullBatchPlan{c, strategy, {}, {}, {}, {}, nullptr});
   plan.notes = c.data.notes;

@@ -29,13 +29,13 @@ std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank ra
   return map;
 }
 
-std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks) {
+std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks, const Run& listed) {
   if (std::any_of(owner.begin(), owner.end(), [](Rank rank) { return rank < 0; }))
     throw Error("placement: a vertex has no rank");
-  return partial_vertex_map(std::move(owner), ranks);
+  return partial_vertex_map(std::move(owner), ranks, listed);
 }
 
-std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks, std::optional<Rank> only) {
+std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks, const Run& listed) {
   auto map = std::make_shared<VertexMap>();
   map->owned.resize(ranks);
   map->owned_count.assign(ranks, 0);
@@ -43,7 +43,7 @@ std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int rank
     if (owner[v] < 0) continue;
     if (owner[v] >= ranks) throw Error("placement: a vertex has no rank");
     ++map->owned_count[owner[v]];
-    if (only && owner[v] != *only) continue;
+    if (owner[v] < listed.first || owner[v] >= listed.first + listed.count) continue;
     std::vector<Run>& runs = map->owned[owner[v]];
     const std::int64_t vertex = v;
     if (!runs.empty() && runs.back().first + runs.back().count == vertex) {
@@ -90,13 +90,13 @@ bool has_owners_as_cells_exist(const Presence& presence, const VertexMap& map, S
 
 /// `map` without the vertices that do not exist at step t.
 std::shared_ptr<const VertexMap> existing_only(const Presence& presence, const std::shared_ptr<const VertexMap>& map,
-                                               Step t, int ranks) {
+                                               Step t, int ranks, const Run& listed) {
   if (presence.count(t) == presence.vertices() || has_owners_as_cells_exist(presence, *map, t)) return map;
   std::vector<Rank> owner(presence.vertices(), -1);
   for (std::size_t v = 0; v < owner.size(); ++v) {
     if (presence.exists(static_cast<VertexId>(v), t)) owner[v] = map->owner_of(static_cast<VertexId>(v));
   }
-  return partial_vertex_map(std::move(owner), ranks);
+  return partial_vertex_map(std::move(owner), ranks, listed);
 }
 
 /// A placement of one map per step. Consecutive steps with the same map share it.
@@ -113,13 +113,13 @@ Placement of_maps(const Placement& like, const std::vector<std::shared_ptr<const
 
 }  // namespace
 
-void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal) {
+void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal, const Run& listed) {
   std::vector<std::shared_ptr<const VertexMap>> of_spatial, of_temporal;
   const auto at = [](const Placement& placement, Step t) { return placement.maps[placement.map_of_step[t]]; };
   for (Step t = 0; t < spatial.steps(); ++t) {
-    of_spatial.push_back(existing_only(presence, at(spatial, t), t, spatial.ranks));
+    of_spatial.push_back(existing_only(presence, at(spatial, t), t, spatial.ranks, listed));
     const bool same = at(spatial, t) == at(temporal, t);
-    of_temporal.push_back(same ? of_spatial.back() : existing_only(presence, at(temporal, t), t, temporal.ranks));
+    of_temporal.push_back(same ? of_spatial.back() : existing_only(presence, at(temporal, t), t, temporal.ranks, listed));
   }
   spatial = of_maps(spatial, of_spatial);
   temporal = of_maps(temporal, of_temporal);
@@ -141,11 +141,11 @@ Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step,
   return placement;
 }
 
-Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks) {
+Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks, const Run& listed) {
   Placement placement;
   placement.ranks = ranks;
   placement.vertices = static_cast<std::int64_t>(owner_of_vertex.size());
-  placement.maps.push_back(vertex_map(std::move(owner_of_vertex), ranks));
+  placement.maps.push_back(vertex_map(std::move(owner_of_vertex), ranks, listed));
   placement.map_of_step.assign(steps, 0);
   return placement;
 }

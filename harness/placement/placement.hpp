@@ -2,6 +2,8 @@
 // of them, the spatial and the temporal one.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -34,13 +36,16 @@ struct VertexMap {
   }
 };
 
+/// Owners whose vertices a map lists: all of them, or only one.
+inline constexpr Run all_owners{0, std::numeric_limits<std::int32_t>::max()};
+inline Run listed_owners(std::optional<Rank> only) { return only ? Run{*only, 1} : all_owners; }
+
 /// A map in which `rank` owns all vertices.
 std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank);
-/// From one owner per vertex, each in [0, ranks).
-std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
-/// The same when vertices may lack an owner (-1). Lists the runs of all ranks, or those of `only`.
-std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks,
-                                                    std::optional<Rank> only = std::nullopt);
+/// From one owner per vertex, each in [0, ranks). Lists the runs of `listed` owners.
+std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks, const Run& listed = all_owners);
+/// The same when vertices may lack an owner (-1).
+std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks, const Run& listed = all_owners);
 
 /// A placement: one vertex map per step; steps share maps. Local order on a rank is time-major, vertices ascending:
 /// the rows of step t are the owned vertices of that step, in order.
@@ -66,12 +71,13 @@ struct Placement {
 
 /// Steps to ranks: owner[t] owns all vertices of step t.
 Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step, int ranks);
-/// Vertices to ranks, the same at every step.
-Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks);
+/// Vertices to ranks, the same at every step. A redistribution from or to whole steps needs the runs of all owners.
+Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks, const Run& listed = all_owners);
 
 /// Removes the owners of cells that do not exist, from both placements of a strategy. If both share a map at a step,
-/// they still share it afterwards. Cost O(T N).
-void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal);
+/// they still share it afterwards. New maps list the runs of `listed` owners. Cost O(T N).
+void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal,
+                       const Run& listed = all_owners);
 
 /// The placement of `steps` alone: its step i is steps[i] of `placement`.
 Placement of_steps(const Placement& placement, const std::vector<Step>& steps);

@@ -96,8 +96,8 @@ ListScope FullBatchCase::list_scope() const {
   if (request.numerics == "none" || use == PlanUse::report) return {ListScope::Kind::none, 0, options.servers};
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
   if (comm.world_size() > 0) {
-    // Servers and slices of a block follow from the lists of all ranks.
-    const bool as_sums = !comm.in_one_process() && options.servers == 0 && options.overlap == 1;
+    // The store of a server follows from the lists of all ranks.
+    const bool as_sums = !comm.in_one_process() && options.servers == 0;
     return {ListScope::Kind::one, comm.process_rank(), options.servers, as_sums};
   }
   return {ListScope::Kind::all, 0, options.servers};
@@ -171,7 +171,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t bloc
 
 std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   if (c.data.graph->presence != nullptr)
-    leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
+    leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal, listed_owners(c.only_rank()));
   check_servers(c, strategy);
   // Peers of a counted halo are not stored. With stale rows they are listed.
   const double counted_pairs = strategy.staleness.reuses() ? 1e300 : 0;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -35,6 +36,16 @@ std::vector<std::vector<std::uint32_t>> parts_by_rank(const PlacedChunks& chunks
   return of_rank;
 }
 
+/// The parts of one rank after the other, ascending.
+std::vector<std::uint32_t> parts_in_rank_order(const PlacedChunks& chunks, const CutChunks& parts) {
+  std::vector<std::uint32_t> order(parts.chunk.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return chunks.rank[parts.chunk[a]] < chunks.rank[parts.chunk[b]];
+  });
+  return order;
+}
+
 /// Whether all chunks of every rank fit together in each block, whatever they share.
 bool surely_fits(const FullBatchCase& c, const StrategyPlan& strategy, std::uint64_t limit) {
   if (limit == 0) return true;
@@ -57,10 +68,11 @@ bool surely_fits(const FullBatchCase& c, const StrategyPlan& strategy, std::uint
   return true;
 }
 
-ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& parts) {
+/// The loads of some parts, moved out of those of all.
+ChunkLoads take(ChunkLoads& all, const std::vector<std::uint32_t>& parts) {
   ChunkLoads some;
   for (const std::uint32_t part : parts) {
-    some.cells.push_back(all.cells[part]);
+    some.cells.push_back(std::move(all.cells[part]));
     some.own.push_back(all.own[part]);
     some.entries.push_back(all.entries[part]);
     if (!all.beyond.empty()) some.beyond.push_back(all.beyond[part]);
@@ -77,21 +89,46 @@ struct UnitsOfParts {
   std::vector<std::vector<std::int64_t>> per_rank;  // [blocks][P] numbers of units
 };
 
+/// Merges the parts of each rank in each block. Returns the unit of each part, [parts], among those of its rank and
+/// block. Where processes plan together, each merges the parts of its own rank, and gets the units of the others.
+std::vector<std::uint32_t> merge_within(const FullBatchCase& c, const PlacedChunks& chunks, const CutChunks& parts,
+                                        std::uint64_t limit) {
+  const ShareHolders holders = c.share_holders();
+  const auto merges_here = [&holders](Rank rank) { return !holders.several() || rank == holders.rank; };
+  std::vector<bool> wanted;
+  for (const std::uint32_t chunk : parts.chunk) wanted.push_back(merges_here(chunks.rank[chunk]));
+  std::vector<std::uint32_t> unit(parts.chunk.size(), 0);
+  holders.together([&] {
+    ChunkLoads loads = loads_of_chunks(*c.data.graph, parts.of_cell, parts.chunk.size(), wanted);
+    loads.beyond = chunks.measured_beyond.copy();
+    for (std::size_t b = 0; b + 1 < parts.first.size(); ++b) {
+      const std::vector<std::vector<std::uint32_t>> of_rank = parts_by_rank(chunks, parts, b, c.ranks());
+      for (std::size_t r = 0; r < of_rank.size(); ++r) {
+        if (!merges_here(static_cast<Rank>(r))) continue;
+        const std::vector<std::uint32_t> merged =
+            fuse_chunks(take(loads, of_rank[r]), bytes_of_unit(c.model), limit);
+        for (std::size_t i = 0; i < merged.size(); ++i) unit[of_rank[r][i]] = merged[i];
+      }
+    }
+  });
+  return values_of_parts(holders, chunks, parts, std::move(unit));
+}
+
 UnitsOfParts merge_parts(const FullBatchCase& c, const PlacedChunks& chunks, const CutChunks& parts, Merging how,
                          std::uint64_t limit) {
-  const bool merges = how == Merging::within_limit;
-  ChunkLoads loads = merges ? loads_of_chunks(*c.data.graph, parts.of_cell, parts.chunk.size()) : ChunkLoads();
-  loads.beyond = chunks.measured_beyond.copy();
-  UnitsOfParts units{std::vector<std::uint32_t>(parts.chunk.size()),
+  UnitsOfParts units{how == Merging::within_limit ? merge_within(c, chunks, parts, limit)
+                                                  : std::vector<std::uint32_t>(parts.chunk.size(), 0),
                      std::vector<std::vector<std::int64_t>>(parts.first.size() - 1)};
   for (std::size_t b = 0; b < units.per_rank.size(); ++b) {
     std::uint32_t first = 0;
     for (const std::vector<std::uint32_t>& of_rank : parts_by_rank(chunks, parts, b, c.ranks())) {
-      std::vector<std::uint32_t> own(of_rank.size(), 0);
-      if (how == Merging::each_alone) std::iota(own.begin(), own.end(), 0U);
-      if (merges) own = fuse_chunks(only(loads, of_rank), bytes_of_unit(c.model), limit);
-      for (std::size_t i = 0; i < own.size(); ++i) units.unit[of_rank[i]] = first + own[i];
-      const std::uint32_t count = own.empty() ? 0 : 1 + *std::max_element(own.begin(), own.end());
+      std::uint32_t count = 0;
+      for (std::size_t i = 0; i < of_rank.size(); ++i) {
+        std::uint32_t& unit = units.unit[of_rank[i]];
+        if (how == Merging::each_alone) unit = static_cast<std::uint32_t>(i);
+        count = std::max(count, unit + 1);
+        unit += first;
+      }
       units.per_rank[b].push_back(count);
       first += count;
     }
@@ -171,19 +208,18 @@ Merging merging_of(const FullBatchCase& c, const StrategyPlan& strategy, FusionP
 void add_blocks(const FullBatchCase& c, const StrategyPlan& strategy, const CutChunks& parts, UnitsOfParts units,
                 FusionPlan& fusion) {
   const PreparedGraph& graph = *c.data.graph;
-  std::int64_t most = 0;
-  for (const auto& per_rank : units.per_rank)
-    most = std::max(most, std::accumulate(per_rank.begin(), per_rank.end(), std::int64_t{0}));
-  const Placement all = place_cells(graph, static_cast<int>(most),
-                                    [&](NodeId node) { return static_cast<Rank>(units.unit[parts.of_cell[node]]); });
+  std::vector<Column<Rank>> unit_of_step =
+      owners_by_step(graph, [&](NodeId node) { return static_cast<Rank>(units.unit[parts.of_cell[node]]); });
   for (std::size_t b = 0; b < strategy.blocks.size(); ++b) {
     const Run& steps = strategy.blocks[b];
     auto block = std::make_shared<BlockUnits>();
     block->per_rank = std::move(units.per_rank[b]);
-    block->cells = of_steps(all, step_range(steps.first, steps.count));
-    block->cells.ranks = static_cast<int>(block->count());
+    const NeedScope scope = block->need_scope(c.list_scope());
+    const auto first = std::make_move_iterator(unit_of_step.begin() + steps.first);
+    block->cells =
+        place_by_step({first, first + steps.count}, graph.vertices, static_cast<int>(block->count()), scope.own);
     block->reads = c.model.any_layer_reads_neighbours()
-                       ? spatial_needs(block->cells, graph, steps.first, block->need_scope(c.list_scope()))
+                       ? spatial_needs(block->cells, graph, steps.first, scope)
                        : no_needs(block->cells.ranks, steps.count);
     fusion.by_units_in_space = fusion.by_units_in_space || block->several();
     fusion.blocks.push_back(std::move(block));
@@ -191,6 +227,23 @@ void add_blocks(const FullBatchCase& c, const StrategyPlan& strategy, const CutC
 }
 
 }  // namespace
+
+template <class T>
+std::vector<T> values_of_parts(const ShareHolders& holders, const PlacedChunks& chunks, const CutChunks& parts,
+                               std::vector<T> values) {
+  if (!holders.several()) return values;
+  const std::vector<std::uint32_t> order = parts_in_rank_order(chunks, parts);
+  std::vector<T> own;
+  for (const std::uint32_t part : order)
+    if (chunks.rank[parts.chunk[part]] == holders.rank) own.push_back(values[part]);
+  const std::vector<T> all = holders.all_gather(own);
+  for (std::size_t i = 0; i < order.size(); ++i) values[order[i]] = all[i];
+  return values;
+}
+template std::vector<std::uint32_t> values_of_parts(const ShareHolders& holders, const PlacedChunks& chunks,
+                                                    const CutChunks& parts, std::vector<std::uint32_t> values);
+template std::vector<std::uint64_t> values_of_parts(const ShareHolders& holders, const PlacedChunks& chunks,
+                                                    const CutChunks& parts, std::vector<std::uint64_t> values);
 
 Run BlockUnits::of(Rank rank) const {
   const auto own = per_rank.begin() + rank;

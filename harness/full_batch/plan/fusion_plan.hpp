@@ -71,6 +71,12 @@ StageRows planned_stage_rows(const FullBatchPlan& plan);
 /// Bytes of a unit: its rows of A, the inputs that it loads in all layers, and the results of its spatial stages.
 UnitBytes bytes_of_unit(const ModelPlan& model);
 
+/// Values of all parts of chunks, [parts], from those that each process has of the parts of its own rank. All `holders`
+/// call it. One process alone has all values.
+template <class T>
+std::vector<T> values_of_parts(const ShareHolders& holders, const PlacedChunks& chunks, const CutChunks& parts,
+                               std::vector<T> values);
+
 /// The description that `--dry-run` prints, and one sentence for the notes of a row. The note is "" if every rank walks
 /// all its chunks together.
 Json describe_fusion(const FullBatchPlan& plan);

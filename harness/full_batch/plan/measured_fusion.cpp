@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "harness/full_batch/plan/own_part.hpp"
 #include "harness/placement/chunks/chunk_fusion.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 
@@ -13,12 +12,19 @@ namespace {
 
 /// Bytes that each part takes according to its sizes, [parts].
 std::vector<std::uint64_t> planned_bytes_of(const FullBatchPlan& plan, const CutChunks& parts) {
-  const ChunkLoads loads = loads_of_chunks(*plan.data.graph, parts.of_cell, parts.chunk.size());
-  const UnitBytes bytes = bytes_of_unit(plan.model);
+  const ShareHolders holders = plan.share_holders();
+  const PlacedChunks& chunks = *plan.strategy.chunks;
+  std::vector<bool> wanted;
+  for (const std::uint32_t chunk : parts.chunk)
+    wanted.push_back(!holders.several() || chunks.rank[chunk] == holders.rank);
   std::vector<std::uint64_t> planned;
-  for (std::size_t c = 0; c < loads.cells.size(); ++c)
-    planned.push_back(bytes.of(static_cast<std::int64_t>(loads.cells[c].size()), loads.own[c], loads.entries[c]));
-  return planned;
+  holders.together([&] {
+    const ChunkLoads loads = loads_of_chunks(*plan.data.graph, parts.of_cell, parts.chunk.size(), wanted);
+    const UnitBytes bytes = bytes_of_unit(plan.model);
+    for (std::size_t c = 0; c < loads.cells.size(); ++c)
+      planned.push_back(bytes.of(static_cast<std::int64_t>(loads.cells[c].size()), loads.own[c], loads.entries[c]));
+  });
+  return values_of_parts(holders, chunks, parts, std::move(planned));
 }
 
 /// Whether the epoch of plan_chunks_alone walked each part by itself, [parts]: only in blocks in which any rank has
@@ -36,7 +42,6 @@ std::vector<bool> measured_parts(const FullBatchPlan& plan, const CutChunks& par
 
 std::shared_ptr<FullBatchPlan> lay_out_with(const FullBatchPlan& plan, PlacedChunks chunks) {
   StrategyPlan strategy = plan.strategy;
-  list_all_runs(strategy);
   strategy.chunks = std::make_shared<const PlacedChunks>(std::move(chunks));
   return lay_out(plan, std::move(strategy));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
+#include "harness/full_batch/exchange/needed_rows.hpp"
 #include "harness/full_batch/plan/block_plan.hpp"
 #include "harness/full_batch/plan/full_batch_case.hpp"
 
@@ -121,8 +122,12 @@ std::vector<SlicePlan> derive_slices(const FullBatchCase& c, const BlockPlan& bl
   for (Rank s = 0; count > 1 && s < count; ++s) {
     SlicePlan& slice = slices.emplace_back();
     slice.spatial = steps_of_slice(block.spatial, slice_of, s);
-    slice.needs = needs_of_slice(block.spatial_needs, slice_of, s);
-    slice.halo = block.spatial_halo.identity ? no_exchange(c.ranks()) : halo(slice.spatial, slice.needs, scope);
+    const bool exchanges = !block.spatial_halo.identity;
+    // The block's sums of rows that other ranks exchange are not by step.
+    slice.needs = scope.others_as_sums && exchanges
+                      ? spatial_needs(slice.spatial, *c.data.graph, block.first_step, NeedScope(scope))
+                      : needs_of_slice(block.spatial_needs, slice_of, s);
+    slice.halo = exchanges ? halo(slice.spatial, slice.needs, scope) : no_exchange(c.ranks());
     slice.to_temporal = redistribute(slice.spatial, block.temporal, scope);
     // After the last layer there is no compute to overlap with.
     if (c.model.layers.size() > 1) slice.to_spatial = reversed(slice.to_temporal);

@@ -163,18 +163,6 @@ std::shared_ptr<const VertexLoads> shared(const VertexLoads& loads, const NodeSt
   return views;
 }
 
-void list_all_runs(StrategyPlan& strategy) {
-  std::map<std::shared_ptr<const VertexMap>, std::shared_ptr<const VertexMap>> whole;
-  for (Placement* placement : {&strategy.spatial, &strategy.temporal}) {
-    for (auto& map : placement->maps) {
-      if (map->single >= 0) continue;
-      auto& listed = whole[map];
-      if (listed == nullptr) listed = partial_vertex_map(map->owner, placement->ranks);
-      map = listed;
-    }
-  }
-}
-
 void keep_own_part(FullBatchPlan& plan, Rank rank, const NodeStore* node) {
   OwnPart(rank, node).cut(plan);
   malloc_trim(0);  // gives the freed lists back to the system

@@ -9,12 +9,8 @@ class NodeStore;  // workloads/storage/node_store.hpp
 
 /// Drops the lists of other ranks: their cells and units of chunks, what they read from others, and their samples.
 /// Counts stay. Lists that concern all ranks go into files of `node`, where there is one: the rank and the chunk of
-/// each cell, and loads of vertices. Afterwards the plan trains `rank` only. To lay it out again, list all runs
-/// (list_all_runs) first.
+/// each cell, and loads of vertices. Afterwards the plan trains `rank` only.
 void keep_own_part(FullBatchPlan& plan, Rank rank, const NodeStore* node);
-
-/// Lists the vertices of all ranks again in the placements of a plan that keeps its own part.
-void list_all_runs(StrategyPlan& strategy);
 
 /// Loads whose arrays are in files of `node`, where there is one.
 std::shared_ptr<const VertexLoads> shared(const VertexLoads& loads, const NodeStore* node);

@@ -59,8 +59,8 @@ std::int64_t earlier_steps_read(const LayerShape& layer, std::int64_t first_step
 }
 
 /// The owner of each cell of the `earlier` steps and of the block: in the block its unit, before it unit count + its
-/// rank under `ranks`.
-Placement units_after_past(const Placement& ranks, std::int64_t earlier, const Placement& units) {
+/// rank under `ranks`. Lists the cells of `listed` units.
+Placement units_after_past(const Placement& ranks, std::int64_t earlier, const Placement& units, const Run& listed) {
   if (earlier == 0) return units;
   Placement owners{units.ranks + ranks.ranks, units.vertices, {}, {}};
   const VertexMap* before = nullptr;
@@ -71,7 +71,7 @@ Placement units_after_past(const Placement& ranks, std::int64_t earlier, const P
         const Rank rank = map.owner_of(static_cast<VertexId>(v));
         if (rank >= 0) owner[v] = units.ranks + rank;
       }
-      owners.maps.push_back(partial_vertex_map(std::move(owner), owners.ranks));
+      owners.maps.push_back(partial_vertex_map(std::move(owner), owners.ranks, listed));
       before = &map;
     }
     owners.map_of_step.push_back(static_cast<std::int32_t>(owners.maps.size()) - 1);
@@ -106,9 +106,9 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
   plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier), NeedScope(scope));
   plan->halo = halo(plan->placement, plan->needs, scope);
   if (units == nullptr) return plan;
-  plan->unit_cells = units_after_past(plan->placement, plan->earlier, units->cells);
-  plan->unit_needs =
-      temporal_needs(plan->unit_cells, window, static_cast<Step>(plan->earlier), units->need_scope(scope));
+  const NeedScope of_units = units->need_scope(scope);
+  plan->unit_cells = units_after_past(plan->placement, plan->earlier, units->cells, of_units.own);
+  plan->unit_needs = temporal_needs(plan->unit_cells, window, static_cast<Step>(plan->earlier), of_units);
   return plan;
 }
 

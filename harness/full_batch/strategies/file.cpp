@@ -37,18 +37,21 @@ class OwnersOfCells {
 
   StrategyPlan plan(const StrategyInput& input) const {
     check_complete();
-    const Placement spatial = placement(spatial_);
-    return {spatial, spatial_ == temporal_ ? spatial : placement(temporal_), input.blocks, {}, {}};
+    if (spatial_ == temporal_) {
+      const Placement both = placement(spatial_, listed_owners(input.only_rank));
+      return {both, both, input.blocks, {}, {}};
+    }
+    return {placement(spatial_, all_owners), placement(temporal_, all_owners), input.blocks, {}, {}};
   }
 
  private:
   bool exists(VertexId v, Step t) const { return graph_.presence == nullptr || graph_.presence->exists(v, t); }
   std::size_t cell(std::int64_t v, std::int64_t t) const { return t * graph_.vertices + v; }
 
-  Placement placement(const std::vector<Rank>& owner) const {
+  Placement placement(const std::vector<Rank>& owner, const Run& listed) const {
     std::vector<Rank> of_node;
     for_cells(graph_, [&](NodeId, VertexId v, Step t) { of_node.push_back(owner[cell(v, t)]); });
-    return place_cells(graph_, ranks_, [&](NodeId node) { return of_node[node]; });
+    return place_cells(graph_, ranks_, [&](NodeId node) { return of_node[node]; }, listed);
   }
 
   void add(const OwnerLine& line) {

@@ -79,7 +79,8 @@ std::vector<Rank> share_lanes(const std::vector<Rank>& lane, int size, int group
   return owner;
 }
 
-Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<Rank>& group_of_step, int ranks) {
+Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<Rank>& group_of_step, int ranks,
+                    const Run& listed) {
   Placement placement;
   placement.ranks = ranks;
   placement.vertices = static_cast<std::int64_t>(lane.size());
@@ -90,7 +91,7 @@ Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<R
     }
     std::vector<Rank> owner(lane);
     for (Rank& rank : owner) rank += group * size;
-    placement.maps.push_back(vertex_map(std::move(owner), ranks));
+    placement.maps.push_back(vertex_map(std::move(owner), ranks, listed));
   }
   placement.map_of_step.assign(group_of_step.begin(), group_of_step.end());
   return placement;
@@ -114,12 +115,14 @@ StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) 
   require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot_groups");
   const std::vector<Rank> lane = partitioner.value(
       input.graph, size, input.seed, model_hops(input.layers, input.graph.first_product_done), nullptr, input.holders);
-  const Placement spatial = in_groups(lane, size, step_owners(input.blocks, groups), input.ranks);
+  const Run listed = size == 1 ? all_owners : listed_owners(input.only_rank);
+  const Placement spatial = in_groups(lane, size, step_owners(input.blocks, groups), input.ranks, listed);
   const bool lanes = parameters.temporal == "lanes";
   if (lanes && groups == 1) return {spatial, spatial, input.blocks, staleness, {}};
   std::vector<Rank> timelines =
       lanes ? share_lanes(lane, size, groups) : contiguous_owners(input.graph.vertices, input.ranks);
-  return {spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), input.blocks, staleness, {}};
+  return {
+      spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks, listed), input.blocks, staleness, {}};
 }
 
 const Register<StrategyTag> snapshot_groups_registered{{

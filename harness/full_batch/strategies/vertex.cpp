@@ -34,7 +34,7 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   const std::vector<Rank> owner =
       partitioner.value(input.graph, input.ranks, input.seed, model_hops(input.layers, input.graph.first_product_done),
                         &load, input.holders);
-  const Placement placement = by_vertex(owner, input.graph.steps, input.ranks);
+  const Placement placement = by_vertex(owner, input.graph.steps, input.ranks, listed_owners(input.only_rank));
   StrategyPlan plan{placement, placement, input.blocks, staleness_of(parameters), {}};
   if (!load.empty()) {
     const auto group = balanced_groups(load, owner, input.ranks, default_load_groups);

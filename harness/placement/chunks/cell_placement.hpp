@@ -1,7 +1,6 @@
 // Placements that name the owner of every single cell.
 #pragma once
 
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,19 +9,26 @@
 
 namespace strobe {
 
-/// From the owner of each vertex at each step. Consecutive steps with the same owners share one map.
+/// From the owner of each vertex at each step. Consecutive steps with the same owners share one map. Lists the vertices
+/// of `listed` owners.
 Placement place_by_step(std::vector<Column<Rank>> owner_of_step, std::int64_t vertices, int owners,
-                        std::optional<Rank> only = std::nullopt);
+                        const Run& listed = all_owners);
 
-/// Places each existing cell on owner_of(its node), one of `owners`. Cells that do not exist have no owner. Cost O(T
-/// N).
+/// The owner of each vertex at each step: owner_of(node) of a cell, -1 where it does not exist. Cost O(T N).
 template <class OwnerOf>
-Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of) {
+std::vector<Column<Rank>> owners_by_step(const PreparedGraph& graph, const OwnerOf& owner_of) {
   std::vector<std::vector<Rank>> owner(graph.steps, std::vector<Rank>(graph.vertices, -1));
   for_cells(graph, [&](NodeId node, VertexId v, Step t) { owner[t][v] = owner_of(node); });
   std::vector<Column<Rank>> of_step;
   for (std::vector<Rank>& step : owner) of_step.emplace_back(std::move(step));
-  return place_by_step(std::move(of_step), graph.vertices, owners);
+  return of_step;
+}
+
+/// Places each existing cell on owner_of(its node), one of `owners`.
+template <class OwnerOf>
+Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of,
+                      const Run& listed = all_owners) {
+  return place_by_step(owners_by_step(graph, owner_of), graph.vertices, owners, listed);
 }
 
 }  // namespace strobe

@@ -148,11 +148,13 @@ class Fusion {
 
 }  // namespace
 
-ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count) {
+ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count,
+                           const std::vector<bool>& wanted) {
   ChunkLoads loads{std::vector<std::vector<std::int64_t>>(count), std::vector<std::int64_t>(count, 0),
                    std::vector<std::int64_t>(count, 0)};
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
     const std::size_t chunk = of_cell[node];
+    if (!wanted.empty() && !wanted[chunk]) return;
     const std::int64_t first = t * graph.vertices;
     const std::size_t row = first + v;
     loads.cells[chunk].push_back(first + v);
@@ -168,7 +170,7 @@ ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint
   return loads;
 }
 
-CutChunks cut_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count,
+CutChunks cut_chunks(const PreparedGraph& graph, const Column<std::uint32_t>& of_cell, std::size_t count,
                      std::span<const Run> blocks) {
   std::vector<std::size_t> block_of;  // [T]
   for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -186,9 +188,14 @@ CutChunks cut_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> 
     }
   }
   cut.first.push_back(cut.chunk.size());
-  cut.of_cell.resize(of_cell.size());
+  if (blocks.size() == 1 && cut.chunk.size() == count) {
+    cut.of_cell = of_cell;
+    return cut;
+  }
+  std::vector<std::uint32_t> part_of_cell(of_cell.size());
   for_cells(graph,
-            [&](NodeId node, VertexId, Step t) { cut.of_cell[node] = part[block_of[t] * count + of_cell[node]]; });
+            [&](NodeId node, VertexId, Step t) { part_of_cell[node] = part[block_of[t] * count + of_cell[node]]; });
+  cut.of_cell = std::move(part_of_cell);
   return cut;
 }
 

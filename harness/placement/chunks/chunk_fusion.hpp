@@ -23,19 +23,20 @@ struct ChunkLoads {
 };
 
 /// Returns the loads of the chunks [0, count). `of_cell` holds the chunk of each existing cell: vertex by vertex, each
-/// vertex in order of time. Cost O(non-zeros, log).
-ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count);
+/// vertex in order of time. Chunks that are not `wanted`, if any are named, load nothing. Cost O(non-zeros, log).
+ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count,
+                           const std::vector<bool>& wanted = {});
 
 /// Chunks cut at the borders of blocks of steps: a part is the cells of one chunk in one block.
 struct CutChunks {
-  std::vector<std::uint32_t> of_cell;  // [existing cells] part of each, vertex by vertex, each vertex in order of time
-  std::vector<std::uint32_t> chunk;    // [parts] the chunk of each; block by block, in the order of chunks
-  std::vector<std::size_t> first;      // [blocks + 1] first part of each block, and the number of parts
+  Column<std::uint32_t> of_cell;     // [existing cells] part of each, vertex by vertex, each vertex in order of time
+  std::vector<std::uint32_t> chunk;  // [parts] the chunk of each; block by block, in the order of chunks
+  std::vector<std::size_t> first;    // [blocks + 1] first part of each block, and the number of parts
 };
 
 /// Cuts the chunks [0, count) at the borders of `blocks`, which follow each other and have all steps. A part has at
-/// least one cell. Cost O(cells + blocks * count).
-CutChunks cut_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count,
+/// least one cell. If none is cut, `of_cell` is shared. Cost O(cells + blocks * count).
+CutChunks cut_chunks(const PreparedGraph& graph, const Column<std::uint32_t>& of_cell, std::size_t count,
                      std::span<const Run> blocks);
 
 /// Bytes that a unit of chunks takes: for each cell that it loads, for each cell of its own, for each non-zero of its

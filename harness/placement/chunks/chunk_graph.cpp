@@ -9,8 +9,8 @@
 namespace strobe {
 namespace {
 
-std::vector<std::uint32_t> sequence_of_nodes(const SuperGraph& graph) {
-  std::vector<std::uint32_t> of(graph.nodes());
+GrowingColumn<std::uint32_t> sequence_of_nodes(const SuperGraph& graph) {
+  GrowingColumn<std::uint32_t> of(graph.nodes(), reading_bound());
   for (std::size_t s = 0; s < graph.sequences.size(); ++s) {
     const NodeSequence& sequence = graph.sequences[s];
     std::fill(of.begin() + sequence.first, of.begin() + sequence.end(), static_cast<std::uint32_t>(s));
@@ -25,8 +25,8 @@ struct Meeting {
 };
 
 /// Sorted by sequence, then by the order of chunks in it.
-std::vector<Meeting> meetings_of(const SuperGraph& graph, const std::vector<std::uint32_t>& chunk) {
-  std::vector<Meeting> meetings;
+GrowingColumn<Meeting> meetings_of(const SuperGraph& graph, const Column<std::uint32_t>& chunk) {
+  GrowingColumn<Meeting> meetings;
   LabelSums cells;
   for (std::size_t s = 0; s < graph.sequences.size(); ++s) {
     const NodeSequence& sequence = graph.sequences[s];
@@ -50,12 +50,11 @@ class Rows {
   }
 
   void fill() {
-    const std::vector<std::uint32_t> sequence_of = sequence_of_nodes(graph_);
+    const GrowingColumn<std::uint32_t> sequence_of = sequence_of_nodes(graph_);
     const auto& of_node = chunks_.of_node;
     const Grouped members =
         grouped(chunks_.cells.size(), sequence_of.size(), [&of_node](std::size_t i) { return of_node[i]; });
     make_room();
-    chunks_.offsets.push_back(0);
     for (std::uint32_t c = 0; c < chunks_.cells.size(); ++c) {
       shared_.clear();
       for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
@@ -65,18 +64,20 @@ class Rows {
         });
       }
       add_whole_sequences(c);
-      append_row(shared_, chunks_);
+      rows_.append(shared_);
     }
+    rows_.finish(chunks_);
   }
 
  private:
   /// Reserves what rows of spatial edges and of edges to the step before need at most. Rows that grow would be copied,
-  /// while pages that stay empty take no memory.
+  /// while pages that stay empty take no memory. In a file they would take room on the disk.
   void make_room() {
+    if (reading_bound() != nullptr) return;
     const double edges = static_cast<double>(graph_.neighbours.size()) + 2 * static_cast<double>(graph_.nodes());
     const double chunks = chunks_.cells.size();
     const auto room = static_cast<std::size_t>(std::min(edges, chunks * (chunks - 1)));
-    chunks_.neighbours.reserve(room), chunks_.traffic.reserve(room);
+    rows_.reserve(room);
   }
 
   void add_whole_sequences(std::uint32_t c) {
@@ -91,7 +92,8 @@ class Rows {
   }
   const SuperGraph& graph_;
   ChunkGraph& chunks_;
-  std::vector<Meeting> meetings_;
+  ChunkRows rows_;
+  GrowingColumn<Meeting> meetings_{};
   Grouped of_chunk_;
   std::vector<std::uint32_t> of_sequence_;  // [sequences + 1] into meetings_
   LabelSums shared_;
@@ -99,26 +101,33 @@ class Rows {
 
 }  // namespace
 
-void append_row(const LabelSums& shared, ChunkGraph& chunks) {
-  std::vector<std::uint32_t> others = shared.labels();
-  std::sort(others.begin(), others.end());
-  for (const std::uint32_t other : others) {
-    chunks.neighbours.push_back(other);
-    chunks.traffic.push_back(shared.of(other));
+void ChunkRows::append(const LabelSums& shared) {
+  others_ = shared.labels();
+  std::sort(others_.begin(), others_.end());
+  for (const std::uint32_t other : others_) {
+    neighbours_.push_back(other);
+    traffic_.push_back(shared.of(other));
   }
-  chunks.offsets.push_back(static_cast<std::int64_t>(chunks.neighbours.size()));
+  offsets_.push_back(static_cast<std::int64_t>(neighbours_.size()));
 }
 
-ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> labels) {
-  const std::uint32_t count = number_labels(labels);
-  return chunk_graph(graph, std::move(labels), count);
+void ChunkRows::finish(ChunkGraph& chunks) {
+  chunks.offsets = offsets_.finish(), chunks.neighbours = neighbours_.finish(), chunks.traffic = traffic_.finish();
 }
 
-ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> chunk, std::uint32_t count) {
+ChunkGraph chunk_graph(const SuperGraph& graph, Column<std::uint32_t> labels) {
+  GrowingColumn<std::uint32_t> chunk;
+  chunk.append(labels.data(), labels.size());
+  labels.clear();
+  const std::uint32_t count = number_labels(chunk);
+  return chunk_graph(graph, chunk.finish(), count);
+}
+
+ChunkGraph chunk_graph(const SuperGraph& graph, Column<std::uint32_t> chunk, std::uint32_t count) {
   ChunkGraph chunks;
-  chunks.cells.assign(count, 0);
-  for (std::int64_t node = 0; node < graph.nodes(); ++node) ++chunks.cells[chunk[node]];
-  chunks.of_node = std::move(chunk);
+  GrowingColumn<std::int64_t> cells(count, reading_bound());
+  for (std::int64_t node = 0; node < graph.nodes(); ++node) ++cells[chunk[node]];
+  chunks.cells = cells.finish(), chunks.of_node = std::move(chunk);
   Rows(graph, chunks).fill();
   return chunks;
 }

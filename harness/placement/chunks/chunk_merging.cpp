@@ -18,7 +18,7 @@ class ChunkPropagation {
         max_cells_(max_cells),
         order_(std::move(order)),
         label_(order_.size()),
-        cells_(chunks.cells),
+        cells_(chunks.cells.copy()),
         ask_(order_.size(), 1) {
     std::iota(label_.begin(), label_.end(), 0u);
   }
@@ -80,23 +80,26 @@ class ChunkPropagation {
 
 ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count) {
   ChunkGraph merged;
-  merged.cells.assign(count, 0);
-  merged.offsets.push_back(0);
+  GrowingColumn<std::int64_t> cells(count, reading_bound());
+  ChunkRows rows;
   const Grouped members = grouped(count, chunks.cells.size(), [&label](std::size_t i) { return label[i]; });
   LabelSums shared;
   for (std::uint32_t c = 0; c < count; ++c) {
     shared.clear();
     for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
       const std::uint32_t chunk = members.items[m];
-      merged.cells[c] += chunks.cells[chunk];
+      cells[c] += chunks.cells[chunk];
       for (std::size_t e = chunks.offsets[chunk]; e < static_cast<std::size_t>(chunks.offsets[chunk + 1]); ++e) {
         if (label[chunks.neighbours[e]] != c) shared.add(label[chunks.neighbours[e]], chunks.traffic[e]);
       }
     }
-    append_row(shared, merged);
+    rows.append(shared);
   }
-  merged.of_node = std::move(chunks.of_node);
-  for (std::uint32_t& chunk : merged.of_node) chunk = label[chunk];
+  rows.finish(merged), merged.cells = cells.finish();
+  GrowingColumn<std::uint32_t> of_node;
+  of_node.reserve(chunks.of_node.size());
+  for (const std::uint32_t chunk : chunks.of_node) of_node.push_back(label[chunk]);
+  merged.of_node = of_node.finish();
   return merged;
 }
 

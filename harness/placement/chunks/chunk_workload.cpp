@@ -124,14 +124,15 @@ std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph
 std::vector<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
                                    const std::string& cost) {
   ChunkGraph cells;
-  cells.of_node.resize(super.nodes());
-  std::iota(cells.of_node.begin(), cells.of_node.end(), 0u);
+  std::vector<std::uint32_t> itself(super.nodes());
+  std::iota(itself.begin(), itself.end(), 0u);
+  cells.of_node = std::move(itself);
   cells.cells.assign(super.nodes(), 1);
   return chunk_workloads(graph, super, cells, device, cost);
 }
 
 std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGraphShare& share,
-                                       std::span<const std::uint32_t> chunk, const std::vector<std::int64_t>& cells,
+                                       std::span<const std::uint32_t> chunk, std::span<const std::int64_t> cells,
                                        const CountedDevice& device, const std::string& cost,
                                        const ShareHolders& holders) {
   const UnitSeconds unit = unit_of(device, cost);

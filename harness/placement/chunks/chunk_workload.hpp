@@ -56,7 +56,7 @@ std::vector<double> cell_workloads(const PreparedGraph& graph, const SuperGraph&
 /// `cells` the size of every chunk. Sums of whole numbers, so their number changes nothing. It may differ from
 /// chunk_workloads in the last bits.
 std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGraphShare& share,
-                                       std::span<const std::uint32_t> chunk, const std::vector<std::int64_t>& cells,
+                                       std::span<const std::uint32_t> chunk, std::span<const std::int64_t> cells,
                                        const CountedDevice& device, const std::string& cost,
                                        const ShareHolders& holders);
 

@@ -71,15 +71,17 @@ void add_rows(const std::vector<std::string>& received, std::uint32_t first, Chu
   }
   const auto key = [](const SharedTraffic& traffic) { return std::tuple(traffic.chunk, traffic.other); };
   std::sort(all.begin(), all.end(), [&key](const auto& a, const auto& b) { return key(a) < key(b); });
-  chunks.offsets.assign(1, 0);
+  std::vector<std::int64_t> offsets{0}, weights;
+  Numbers neighbours;
   for (std::size_t i = 0; i < all.size();) {
     const SharedTraffic& traffic = all[i];
-    chunks.offsets.resize(traffic.chunk - first + std::size_t{1}, static_cast<std::int64_t>(chunks.neighbours.size()));
-    chunks.neighbours.push_back(traffic.other);
-    chunks.traffic.push_back(0);
-    for (; i < all.size() && key(all[i]) == key(traffic); ++i) chunks.traffic.back() += all[i].weight;
+    offsets.resize(traffic.chunk - first + std::size_t{1}, static_cast<std::int64_t>(neighbours.size()));
+    neighbours.push_back(traffic.other);
+    weights.push_back(0);
+    for (; i < all.size() && key(all[i]) == key(traffic); ++i) weights.back() += all[i].weight;
   }
-  chunks.offsets.resize(chunks.cells.size() + 1, static_cast<std::int64_t>(chunks.neighbours.size()));
+  offsets.resize(chunks.cells.size() + 1, static_cast<std::int64_t>(neighbours.size()));
+  chunks.offsets = std::move(offsets), chunks.neighbours = std::move(neighbours), chunks.traffic = std::move(weights);
 }
 
 /// The share of the graph of chunks, from the rows that each process found in its own part.
@@ -93,7 +95,7 @@ ChunkGraphShare put_together(const ChunkGraph& part, NamedChunks named, const Sh
   for (const std::uint32_t other : share.graph.neighbours)
     if (other < first || other >= first + own) remote.push_back(other);
   share.remote = RemoteNodes(holders, share.shares, distinct(std::move(remote)));
-  for (std::uint32_t& other : share.graph.neighbours)
+  for (std::uint32_t& other : share.graph.neighbours.edit())
     other = other >= first && other < first + own ? other - first : own + share.remote.place(other);
   return share;
 }
@@ -118,7 +120,7 @@ void name_neighbours(ChunkGraphShare& share, const ShareHolders& holders) {
     names[c] = share.shares.first[holders.rank] + static_cast<std::uint32_t>(c);
   const Numbers remote = share.remote.fetch(holders, names);
   names.insert(names.end(), remote.begin(), remote.end());
-  for (std::uint32_t& other : share.graph.neighbours) other = names[other];
+  for (std::uint32_t& other : share.graph.neighbours.edit()) other = names[other];
 }
 
 /// The whole graph at every process, from chunks of own cells and rows of own chunks.
@@ -127,11 +129,12 @@ ChunkGraph gathered(const ChunkGraph& own, const Numbers& chunk_of_own_cells, co
   for (std::size_t c = 0; c < own.cells.size(); ++c) lengths.push_back(own.offsets[c + 1] - own.offsets[c]);
   ChunkGraph whole;
   whole.of_node = holders.all_gather(chunk_of_own_cells);
-  whole.cells = holders.all_gather(own.cells);
-  whole.neighbours = holders.all_gather(own.neighbours);
-  whole.traffic = holders.all_gather(own.traffic);
-  whole.offsets.push_back(0);
-  for (const std::int64_t length : holders.all_gather(lengths)) whole.offsets.push_back(whole.offsets.back() + length);
+  whole.cells = holders.all_gather(own.cells.copy());
+  whole.neighbours = holders.all_gather(own.neighbours.copy());
+  whole.traffic = holders.all_gather(own.traffic.copy());
+  std::vector<std::int64_t> offsets{0};
+  for (const std::int64_t length : holders.all_gather(lengths)) offsets.push_back(offsets.back() + length);
+  whole.offsets = std::move(offsets);
   return whole;
 }
 
@@ -144,8 +147,7 @@ ChunkGraphShare chunks_of_share(SuperGraphShare& share, const PropagationLimits&
   Numbers places = places_of(std::move(found.label), named.labels);
   for (std::int64_t node = 0; node < share.graph.nodes(); ++node) chunk.push_back(named.numbers[places[node]]);
   ChunkGraph part = chunk_graph(share.graph, std::move(places), static_cast<std::uint32_t>(named.labels.size()));
-  share.graph.offsets = std::vector<std::int64_t>();  // `= {}` would keep the memory
-  share.graph.neighbours = Numbers(), part.of_node = Numbers();
+  share.graph.offsets.clear(), share.graph.neighbours.clear(), part.of_node.clear();
   ChunkGraphShare chunks = put_together(part, std::move(named), holders);
   for (std::uint32_t level = 1; level < levels; ++level, ++result.levels) {
     found = propagate_together(chunks, level, limits, holders);

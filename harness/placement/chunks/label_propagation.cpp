@@ -1,9 +1,12 @@
 #include "harness/placement/chunks/label_propagation.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "harness/placement/chunks/seeded_order.hpp"
 #include "harness/placement/chunks/sequence_tally.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -15,10 +18,11 @@ class Propagation {
   Propagation(SuperGraph& graph, std::int64_t max_cells, std::uint64_t seed)
       : graph_(graph),
         max_cells_(max_cells),
-        label_(std::move(graph.first_labels)),
-        cells_(label_.size(), 1),
-        ask_(label_.size(), 1),
         order_(seeded_order(graph.sequences.size(), seed, 0)) {
+    label_.append(graph.first_labels.data(), graph.first_labels.size());
+    graph.first_labels.clear();
+    cells_.resize(label_.size()), ask_.resize(label_.size());
+    std::fill(cells_.begin(), cells_.end(), 1), std::fill(ask_.begin(), ask_.end(), 1);
     if (whole() > 0) ask_sequence_.assign(order_.size(), 1);
   }
 
@@ -29,7 +33,7 @@ class Propagation {
     return moved;
   }
 
-  std::vector<std::uint32_t> take() { return std::move(label_); }
+  Column<std::uint32_t> take() { return label_.finish(); }
 
  private:
   std::int64_t whole() const { return graph_.weights.whole_sequence; }
@@ -124,10 +128,10 @@ class Propagation {
 
   const SuperGraph& graph_;
   const std::int64_t max_cells_;
-  std::vector<std::uint32_t> label_, cells_;  // of nodes; by label
-  std::vector<std::uint8_t> ask_;             // of nodes: whether the answer may differ from last time
-  std::vector<std::uint8_t> ask_sequence_;    // of sequences: the same for all nodes of each
-  std::vector<std::uint32_t> order_;          // of sequences
+  GrowingColumn<std::uint32_t> label_{}, cells_{};  // of nodes; by label
+  GrowingColumn<std::uint8_t> ask_{};               // of nodes: whether the answer may differ from last time
+  std::vector<std::uint8_t> ask_sequence_;          // of sequences: the same for all nodes of each
+  std::vector<std::uint32_t> order_;                // of sequences
   LabelSums sums_;
   SequenceTally tally_;
   Label best_ = 0;

@@ -8,21 +8,21 @@
 // The order is a seeded permutation of the sequences, each from its first step to its last. One thread walks it, so the
 // result does not depend on the number of threads. A cell is asked again only when a neighbour's label changed, or when
 // a full label might have been better. The outcome equals that of asking all cells.
-// Memory: 9 bytes a cell and 4 a sequence, in addition to the super graph, whose first labels become the result.
+// Memory: 9 bytes a cell and 4 a sequence, in addition to the super graph, whose first labels become the result. Under a
+// bound of memory (reading_bound.hpp) large arrays of cells lie in temporary files.
 // Cost of a round: O(edges of the cells asked), times log(length) where edges reach a whole sequence.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "harness/placement/chunks/super_graph.hpp"
 
 namespace strobe {
 
 struct PropagatedLabels {
-  std::vector<std::uint32_t> label;  // [nodes]
-  std::int64_t rounds = 0;           // finished rounds
-  std::int64_t moved_last = 0;       // cells that changed their label in the last round
+  Column<std::uint32_t> label;  // [nodes]
+  std::int64_t rounds = 0;      // finished rounds
+  std::int64_t moved_last = 0;  // cells that changed their label in the last round
 };
 
 /// Returns labels of the nodes of `graph`, and moves its first labels out of it. Runs at most `rounds` rounds and stops

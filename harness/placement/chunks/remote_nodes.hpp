@@ -48,8 +48,8 @@ class RemoteNodes {
     return needed_.empty() ? nobody : needed_[process];
   }
   /// Values of the nodes, from those of everyone's own ones. All `holders` call it.
-  template <class T>
-  std::vector<T> fetch(const ShareHolders& holders, const std::vector<T>& own) const {
+  template <class Values, class T = typename Values::value_type>
+  std::vector<T> fetch(const ShareHolders& holders, const Values& own) const {
     const std::vector<std::string> received = holders.exchange([&] {
       std::vector<std::string> messages(holders.size);
       for (int process = 0; process < holders.size; ++process) {

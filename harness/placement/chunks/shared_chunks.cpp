@@ -1,11 +1,13 @@
 #include "harness/placement/chunks/shared_chunks.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "workloads/storage/binary_file.hpp"
+#include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/node_store.hpp"
 
 namespace strobe {
@@ -49,20 +51,24 @@ std::shared_ptr<PlacedChunks> chunks_in(const BinaryFile& file) {
   return chunks;
 }
 
-PlacedCells placed(const PreparedGraph& graph, int ranks, PlacedChunks chunks) {
-  Placement placement = place_cells(graph, ranks, [&](NodeId node) { return chunks.rank[chunks.of_cell[node]]; });
+PlacedCells placed(const StrategyInput& input, PlacedChunks chunks) {
+  Placement placement = place_cells(
+      input.graph, input.ranks, [&](NodeId node) { return chunks.rank[chunks.of_cell[node]]; },
+      listed_owners(input.only_rank));
   return {std::make_shared<const PlacedChunks>(std::move(chunks)), std::move(placement)};
 }
 
 /// `chunks`, and the owner of each cell, step by step.
 void write_chunks(const PreparedGraph& graph, const PlacedChunks& chunks, const std::string& path) {
-  std::vector<Rank> owner(static_cast<std::size_t>(graph.steps * graph.vertices), -1);
+  GrowingColumn<Rank> owner(static_cast<std::size_t>(graph.steps * graph.vertices), reading_bound());
+  std::fill(owner.begin(), owner.end(), -1);
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
     owner[static_cast<std::size_t>(t * graph.vertices + v)] = chunks.rank[chunks.of_cell[node]];
   });
   std::vector<BinarySection> sections;
   add_section(sections, "of_cell", chunks.of_cell), add_section(sections, "cells", chunks.cells);
-  add_section(sections, "rank", chunks.rank), add_section(sections, "owner", owner);
+  const Column<Rank> owners = owner.finish();
+  add_section(sections, "rank", chunks.rank), add_section(sections, "owner", owners);
   write_binary_file(chunks_kind, described(chunks), sections, path, Keeping::passing);
 }
 
@@ -70,8 +76,16 @@ void write_chunks(const PreparedGraph& graph, const PlacedChunks& chunks, const 
 
 PlacedCells place_once(const StrategyInput& input, const std::function<PlacedChunks()>& make) {
   const PreparedGraph& graph = input.graph;
-  if (input.node == nullptr || !input.only_rank) return placed(graph, input.ranks, make());
-  const auto write = [&](const std::string& path) { write_chunks(graph, make(), path); };
+  if (input.node == nullptr) return placed(input, make());
+  const auto make_bounded = [&] {
+    const BoundedReading bound = input.node->bounded_reading();
+    return make();
+  };
+  if (!input.only_rank) return placed(input, make_bounded());
+  const auto write = [&](const std::string& path) {
+    const BoundedReading bound = input.node->bounded_reading();
+    write_chunks(graph, make(), path);
+  };
   const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
     const BinaryFile file(chunks_kind, path, std::move(keeper));
     const Column<Rank> owner = file.column<Rank>("owner", graph.steps * graph.vertices, true);
@@ -80,10 +94,10 @@ PlacedCells place_once(const StrategyInput& input, const std::function<PlacedChu
     for (std::size_t t = 0; t < static_cast<std::size_t>(graph.steps); ++t)
       of_step.push_back(owner.part(t * vertices, vertices));
     return PlacedCells{chunks_in(file),
-                       place_by_step(std::move(of_step), graph.vertices, input.ranks, input.only_rank)};
+                       place_by_step(std::move(of_step), graph.vertices, input.ranks, listed_owners(input.only_rank))};
   };
   std::optional<PlacedCells> shared = input.node->get<PlacedCells>({"chunks", input.name}, write, read);
-  return shared ? std::move(*shared) : placed(graph, input.ranks, make());
+  return shared ? std::move(*shared) : placed(input, make_bounded());
 }
 
 }  // namespace strobe

@@ -15,7 +15,8 @@ struct PlacedCells {
 
 /// The chunks that `make` returns, and the placement of their cells. Where a case has processes of its own
 /// (StrategyInput::node), one process of each node makes them, and its chunks and owners of cells become a file that
-/// all map. Then the placement lists the runs of the own rank only. Throws what `make` and NodeStore::get throw.
+/// all map. The placement of a rank's process lists the runs of its own rank only. With a node, chunks are made within
+/// its bound of memory. Throws what `make` and NodeStore::get throw.
 PlacedCells place_once(const StrategyInput& input, const std::function<PlacedChunks()>& make);
 
 }  // namespace strobe

@@ -1,10 +1,14 @@
 #include "harness/placement/chunks/super_graph.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
 
 #include "core/errors.hpp"
 #include "workloads/partitioners/row_share.hpp"
 #include "workloads/partitioners/run_exchanges.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -23,23 +27,23 @@ void refuse_too_many(const PreparedGraph& graph) {
   throw InvalidRequest("/strategy", "chunks are made of fewer than 2^32 - 1 cells, not of " + std::to_string(cells));
 }
 
-std::vector<NodeSequence> sequences_of(const PreparedGraph& graph, Run vertices) {
-  std::vector<NodeSequence> sequences;
+Column<NodeSequence> sequences_of(const PreparedGraph& graph, Run vertices) {
+  GrowingColumn<NodeSequence> sequences;
   const auto steps = static_cast<std::uint32_t>(graph.steps);
   if (graph.presence == nullptr) {
     for (std::uint32_t v = 0; v < static_cast<std::uint32_t>(vertices.count); ++v)
       sequences.push_back({v * steps, steps, 0});
-    return sequences;
+    return sequences.finish();
   }
   VertexId last_vertex = -1;
   Step last_begin = -1;
   for_cells(graph, vertices, [&](NodeId node, VertexId v, Step t) {
     const Step begin = graph.presence->begin(v, t);
     if (v != last_vertex || begin != last_begin) sequences.push_back({node, 0, t});
-    ++sequences.back().count;
+    ++sequences[sequences.size() - 1].count;
     last_vertex = v, last_begin = begin;
   });
-  return sequences;
+  return sequences.finish();
 }
 
 /// The node of each vertex at one step after the other; 4 bytes a vertex.
@@ -85,15 +89,35 @@ void walk_entries(const PreparedGraph& graph, const Visit& visit) {
   }
 }
 
+/// The other ends of entries, by node: first counted, then put.
+class EntriesByNode {
+ public:
+  explicit EntriesByNode(std::int64_t nodes) : offsets_(static_cast<std::size_t>(nodes) + 2, reading_bound()) {}
+
+  /// Counts two places further on, so that `put` moves each start to where the next one begins.
+  void count(NodeId node) { ++offsets_[node + std::size_t{2}]; }
+  void make_room() {
+    std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
+    others_.resize(offsets_[offsets_.size() - 1]);
+  }
+  void put(NodeId node, NodeId other) { others_[offsets_[node + std::size_t{1}]++] = other; }
+  std::span<NodeId> others() { return {others_.data(), others_.size()}; }
+  void finish(SuperGraph& super) {
+    offsets_.shrink(offsets_.size() - 1);
+    super.offsets = offsets_.finish(), super.neighbours = others_.finish();
+  }
+
+ private:
+  GrowingColumn<std::int64_t> offsets_;
+  GrowingColumn<NodeId> others_{reading_bound()};
+};
+
 void add_spatial(const PreparedGraph& graph, SuperGraph& super) {
-  super.offsets.assign(static_cast<std::size_t>(super.nodes()) + 2, 0);
-  // Counted two places further on, so that filling moves each start to where the next one begins.
-  walk_entries(graph, [&](NodeId reader, NodeId read) { ++super.offsets[reader + 2], ++super.offsets[read + 2]; });
-  for (std::size_t i = 2; i < super.offsets.size(); ++i) super.offsets[i] += super.offsets[i - 1];
-  super.neighbours.resize(super.offsets.back());
-  const auto put = [&](NodeId at, NodeId other) { super.neighbours[super.offsets[at + 1]++] = other; };
-  walk_entries(graph, [&](NodeId reader, NodeId read) { put(reader, read), put(read, reader); });
-  super.offsets.pop_back();
+  EntriesByNode entries(super.nodes());
+  walk_entries(graph, [&](NodeId reader, NodeId read) { entries.count(reader), entries.count(read); });
+  entries.make_room();
+  walk_entries(graph, [&](NodeId reader, NodeId read) { entries.put(reader, read), entries.put(read, reader); });
+  entries.finish(super);
 }
 
 /// Walks the entries of own rows step by step, and calls put(own node, other node of the whole graph) for each end
@@ -116,9 +140,9 @@ void walk_shared_entries(const PreparedGraph& graph, const SuperGraphShare& shar
 }
 
 /// Neighbours are numbers of the whole graph. Returns those of other processes, ascending.
-std::vector<NodeId> remote_neighbours(const SuperGraphShare& share, NodeId first, NodeId end) {
+std::vector<NodeId> remote_neighbours(std::span<const NodeId> neighbours, NodeId first, NodeId end) {
   std::vector<NodeId> remote;
-  for (const NodeId other : share.graph.neighbours)
+  for (const NodeId other : neighbours)
     if (other < first || other >= end) remote.push_back(other);
   std::sort(remote.begin(), remote.end());
   remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
@@ -127,22 +151,19 @@ std::vector<NodeId> remote_neighbours(const SuperGraphShare& share, NodeId first
 
 void add_shared_spatial(const PreparedGraph& graph, SuperGraphShare& share, const ShareHolders& holders) {
   SuperGraph& super = share.graph;
-  super.offsets.assign(static_cast<std::size_t>(super.nodes()) + 2, 0);
-  walk_shared_entries(graph, share, holders, [&](NodeId node, NodeId) { ++super.offsets[node + std::size_t{2}]; });
-  for (std::size_t i = 2; i < super.offsets.size(); ++i) super.offsets[i] += super.offsets[i - 1];
-  super.neighbours.resize(super.offsets.back());
-  walk_shared_entries(graph, share, holders, [&](NodeId node, NodeId other) {
-    super.neighbours[super.offsets[node + std::size_t{1}]++] = other;
-  });
-  super.offsets.pop_back();
+  EntriesByNode entries(super.nodes());
+  walk_shared_entries(graph, share, holders, [&](NodeId node, NodeId) { entries.count(node); });
+  entries.make_room();
+  walk_shared_entries(graph, share, holders, [&](NodeId node, NodeId other) { entries.put(node, other); });
   const NodeId first = share.shares.first[holders.rank], end = share.shares.first[holders.rank + std::size_t{1}];
-  share.remote = RemoteNodes(holders, share.shares, remote_neighbours(share, first, end));
-  for (NodeId& other : super.neighbours)
+  share.remote = RemoteNodes(holders, share.shares, remote_neighbours(entries.others(), first, end));
+  for (NodeId& other : entries.others())
     other = other >= first && other < end ? other - first : end - first + share.remote.place(other);
+  entries.finish(super);
 }
 
 void add_labels(const PreparedGraph& graph, Run vertices, SuperGraph& super) {
-  super.first_labels.resize(super.nodes());
+  GrowingColumn<std::uint32_t> first_labels(super.nodes(), reading_bound());
   std::uint32_t label = 0;
   Nodes nodes(graph);
   const NodeId first = super.nodes() > 0 ? nodes.of(static_cast<VertexId>(vertices.first)) : 0;
@@ -151,11 +172,12 @@ void add_labels(const PreparedGraph& graph, Run vertices, SuperGraph& super) {
       const auto vertex = static_cast<VertexId>(v);
       if (!exists(graph, vertex, t)) continue;
       if (v >= vertices.first && v < vertices.first + vertices.count)
-        super.first_labels[nodes.of(vertex) - first] = label;
+        first_labels[nodes.of(vertex) - first] = label;
       ++label;
     }
     nodes.leave(t);
   }
+  super.first_labels = first_labels.finish();
 }
 
 }  // namespace
@@ -183,7 +205,7 @@ SuperGraphShare super_graph_share(const PreparedGraph& graph, const TrafficWeigh
     if (weights.spatial == 0) return;
     add_shared_spatial(graph, share, all);
     const std::vector<std::uint32_t> remote = share.remote.fetch(all, share.graph.first_labels);
-    share.graph.first_labels.insert(share.graph.first_labels.end(), remote.begin(), remote.end());
+    share.graph.first_labels.append(remote.begin(), remote.end());
   });
   return share;
 }

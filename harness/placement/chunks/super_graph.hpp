@@ -2,17 +2,18 @@
 // (DGC, SIGMOD'23, section 4.1).
 // Cells are numbered vertex by vertex, each vertex in order of time. So a sequence is a run of nodes, and its temporal
 // edges need no lists. Edges to all cells of a sequence never become lists.
-// Memory: 8 bytes a node for offsets, 4 for each end of each spatial entry, 12 a sequence. Cost O(T N + nnz).
+// Memory: 8 bytes a node for offsets, 4 for each end of each spatial entry, 12 a sequence. Under a bound of memory
+// (reading_bound.hpp) large arrays lie in temporary files. Cost O(T N + nnz).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "core/ids.hpp"
 #include "harness/placement/chunks/remote_nodes.hpp"
 #include "harness/placement/chunks/traffic_weights.hpp"
 #include "workloads/preparation/preprocess.hpp"
+#include "workloads/storage/column.hpp"
 
 namespace strobe {
 
@@ -28,13 +29,12 @@ struct NodeSequence {
 
 struct SuperGraph {
   TrafficWeights weights;
-  std::vector<NodeSequence> sequences;  // ascending
-  std::vector<std::int64_t> offsets;    // [nodes + 1] into `neighbours`; empty where spatial edges weigh nothing
+  Column<NodeSequence> sequences;  // ascending
+  Column<std::int64_t> offsets;    // [nodes + 1] into `neighbours`; empty where spatial edges weigh nothing
   /// Other ends of spatial entries, without self-loops. Each entry appears twice: with its reader, and with the cell
   /// that it reads. So two cells that read each other list one another twice.
-  std::vector<NodeId> neighbours;
-  std::vector<std::uint32_t> first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; moved out by the first
-                                            // labelling
+  Column<NodeId> neighbours;
+  Column<std::uint32_t> first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; moved out by the first labelling
 
   std::int64_t nodes() const { return sequences.empty() ? 0 : static_cast<std::int64_t>(sequences.back().end()); }
 

@@ -328,7 +328,7 @@ class SynchronousPropagation {
 }  // namespace
 
 SharedLabels propagate_together(SuperGraphShare& share, const PropagationLimits& limits, const ShareHolders& holders) {
-  SharedLabels first{std::move(share.graph.first_labels), NodeShares(share.shares.nodes(), holders.size), {}, 0, 0};
+  SharedLabels first{share.graph.first_labels.release(), NodeShares(share.shares.nodes(), holders.size), {}, 0, 0};
   first.cells.assign(first.counted.count(holders.rank), 1);
   return SynchronousPropagation<CellNodes>({share}, 0, limits, holders, std::move(first)).run();
 }
@@ -340,7 +340,7 @@ SharedLabels propagate_together(const ChunkGraphShare& share, std::uint32_t leve
   const std::vector<std::uint32_t> remote = share.remote.fetch(holders, numbers);
   numbers.insert(numbers.end(), remote.begin(), remote.end());
   return SynchronousPropagation<ChunkNodes>({share}, level, limits, holders,
-                                            {std::move(numbers), share.shares, share.graph.cells, 0, 0})
+                                            {std::move(numbers), share.shares, share.graph.cells.copy(), 0, 0})
       .run();
 }
 

@@ -1,13 +1,11 @@
 // The limit of host memory, with real processes: what is planned is what they take.
-#include <atomic>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "tests/cli/launch/mpi_program.hpp"
+#include "tests/cli/launch/private_memory.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -42,49 +40,12 @@ std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
   return name;
 }
 
-/// A value of /proc/PROCESS/status; "" for a process that has ended.
-std::string status_of(pid_t process, const std::string& key) {
-  std::ifstream status("/proc/" + std::to_string(process) + "/status");
-  for (std::string word, value; status >> word;)
-    if (word == key && status >> value) return value;
-  return "";
-}
-
-/// Adds the processes of the program below `process`. Their own children, such as a shell, are not looked at.
-void add_programs(pid_t process, std::set<pid_t>& all) {
-  static const std::string name = std::filesystem::path(STROBE_BINARY).filename().string().substr(0, 15);
-  if (status_of(process, "Name:") == name) {
-    all.insert(process);
-    return;
-  }
-  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
-  std::error_code gone;
-  for (std::filesystem::directory_iterator task(tasks, gone), end; !gone && task != end; task.increment(gone)) {
-    std::ifstream children(task->path() / "children");
-    for (pid_t child = 0; children >> child;) add_programs(child, all);
-  }
-}
-
 class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedCase> {
  protected:
   /// The most private bytes of each process of a command, added up.
   double most_bytes_of(pid_t command, Outcome& outcome) {
-    std::atomic<bool> over{false};
-    std::map<pid_t, double> most;
-    std::thread watch([&] {
-      for (std::set<pid_t> processes; !over; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
-        add_programs(command, processes);
-        for (const pid_t process : processes) {
-          const std::string kibibytes = status_of(process, "RssAnon:");
-          if (!kibibytes.empty()) most[process] = std::max(most[process], 1024 * std::stod(kibibytes));
-        }
-      }
-    });
-    outcome = finish(command);
-    over = true;
-    watch.join();
     double sum = 0;
-    for (const auto& [process, bytes] : most) sum += bytes;
+    for (const auto& [rank, bytes] : most_private_bytes(command, [&] { outcome = finish(command); })) sum += bytes;
     return sum;
   }
 

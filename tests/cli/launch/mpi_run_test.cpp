@@ -62,6 +62,33 @@ TEST_F(Mpi, FourProcessesGiveTheLossesOfFourThreads) {
   EXPECT_EQ(outcome.out.find(id, first + 1), std::string::npos);
 }
 
+/// Options with which a process plans its own part: slices, units of chunks, and cells that come and go.
+TEST_F(Mpi, ProcessesThatPlanTheirPartTrainAsThreadsDo) {
+  const std::vector<std::vector<std::string>> cases{
+      {"--strategy", "snapshot", "--overlap", "2"},
+      {"--strategy", "snapshot_groups:group_size=2,partitioner=hash", "--overlap", "2"},
+      {"--strategy", "snapshot_groups:group_size=2,partitioner=hash", "--presence", "active"},
+      {"--strategy", "vertex:partitioner=hash", "--presence", "active"},
+      {"--strategy", "chunk:max_cells=9,fusion=none", "--nb", "2"},
+      {"--strategy", "chunk:max_cells=9,fusion=spatial,fusion_gib=0.00001"},
+      {"--strategy", "chunk:max_cells=9,fusion=both,fusion_gib=0.00001,propagation=synchronous", "--nb", "3"},
+      {"--strategy", "chunk:max_cells=9,fusion_memory=measured,fusion_gib=0.00001"}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    std::vector<std::string> request = {"run", "--workload", tiny, "--ranks", "4", "--epochs", "3", "--precision",
+                                        "fp64"};
+    request.insert(request.end(), cases[i].begin(), cases[i].end());
+    std::vector<std::string> local = request, mpi = request;
+    local.insert(local.end(), {"--out", "here" + std::to_string(i)});
+    mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "there" + std::to_string(i)});
+    const Outcome threads = strobe(local), processes = mpirun("4", mpi);
+    ASSERT_EQ(threads.status, 0) << threads.err;
+    ASSERT_EQ(processes.status, 0) << processes.err;
+    const Json here = rows("here" + std::to_string(i))[0], there = rows("there" + std::to_string(i))[0];
+    for (const char* key : {"loss", "sent_bytes", "fusion_units", "loaded_bytes", "padded_share"})
+      EXPECT_EQ(here.at(key), there.at(key)) << key << " of case " << i;
+  }
+}
+
 TEST_F(Mpi, ProcessesAndThreadsSendTheSameStaleRows) {
   for (const std::string distances : {"host", "device"}) {
     const std::vector<std::string> request = {

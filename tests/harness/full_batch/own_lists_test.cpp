@@ -2,6 +2,7 @@
 // the same, and exchanges between others have the same numbers of rows.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "harness/full_batch/exchange/needed_rows.hpp"
@@ -9,6 +10,7 @@
 #include "harness/full_batch/exchange/sequence_rounds.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/local_rows.hpp"
+#include "harness/placement/strategy.hpp"
 #include "tests/harness/placement/random_cells.hpp"
 
 namespace strobe {
@@ -33,7 +35,7 @@ Placement random_placement(const PreparedGraph& graph, unsigned seed, std::optio
   }
   std::vector<Column<Rank>> of_step;
   for (auto& step : owner) of_step.emplace_back(std::move(step));
-  return place_by_step(std::move(of_step), listed_vertices, listed_ranks, only);
+  return place_by_step(std::move(of_step), listed_vertices, listed_ranks, listed_owners(only));
 }
 
 /// The plan of `rank` alone, next to the plan of all.
@@ -70,6 +72,21 @@ void expect_needs(const HaloNeeds& own, const HaloNeeds& all, const Placement& p
   }
 }
 
+/// Returns the number of runs of other ranks that `own` leaves out.
+std::size_t expect_runs(const Placement& own, const Placement& all, Rank rank) {
+  EXPECT_EQ(own.map_of_step, all.map_of_step);
+  std::size_t left_out = 0;
+  for (Step t = 0; t < listed_steps; ++t) {
+    const VertexMap &part = own.map(t), &whole = all.map(t);
+    EXPECT_EQ(part.single, whole.single);
+    EXPECT_EQ(part.owner, whole.owner);
+    EXPECT_EQ(part.owned_count, whole.owned_count);
+    EXPECT_EQ(part.runs_of(rank), whole.runs_of(rank));
+    for (Rank r = 0; r < listed_ranks; ++r) left_out += whole.runs_of(r).size() - part.runs_of(r).size();
+  }
+  return left_out;
+}
+
 /// Calls expect(graph, all, own, rank, seed) for random graphs and each rank: the placement with the runs of all ranks,
 /// and with those of the rank.
 template <class Expect>
@@ -94,6 +111,41 @@ TEST(OwnLists, OfSpatialHalosAreThoseOfTheWholePlan) {
     rows += plan.total_rows();
   });
   EXPECT_GT(rows, 0);
+}
+
+TEST(OwnLists, OfStrategiesAreThoseOfTheWholePlan) {
+  const std::vector<std::pair<const char*, Json>> strategies{
+      {"vertex", {{"partitioner", "hash"}}},
+      {"snapshot", Json::object()},
+      {"pss", Json::object()},
+      {"snapshot_groups", {{"group_size", 2}, {"partitioner", "hash"}}},
+      {"snapshot_groups", {{"group_size", 2}, {"partitioner", "hash"}, {"temporal", "ranges"}}},
+      {"snapshot_groups", {{"group_size", 1}}}};
+  std::size_t left_out = 0;
+  for (const auto& [name, parameters] : strategies) {
+    const auto& strategy = StrategyRegistry::instance().find(name);
+    const Json complete = strategy.parameters.complete(parameters, "/strategy");
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      const PreparedGraph graph = test::random_cells(seed, listed_vertices, listed_steps, 3, seed % 2 == 0);
+      StrategyInput input{graph, listed_ranks, seed, even_blocks(listed_steps, 1)};
+      const auto planned = [&](std::optional<Rank> only) {
+        input.only_rank = only;
+        StrategyPlan plan = strategy.value(input, complete);
+        if (graph.presence != nullptr)
+          leave_out_missing(*graph.presence, plan.spatial, plan.temporal, listed_owners(only));
+        return plan;
+      };
+      const StrategyPlan all = planned(std::nullopt);
+      for (Rank rank = 0; rank < listed_ranks; ++rank) {
+        SCOPED_TRACE(testing::Message() << name << parameters << ", seed " << seed << ", rank " << rank);
+        const StrategyPlan own = planned(rank);
+        expect_part(redistribute(own.spatial, own.temporal, own_scope(rank)),
+                    redistribute(all.spatial, all.temporal, {}), rank);
+        left_out += expect_runs(own.spatial, all.spatial, rank) + expect_runs(own.temporal, all.temporal, rank);
+      }
+    }
+  }
+  EXPECT_GT(left_out, 1000u);
 }
 
 TEST(OwnLists, OfTemporalHalosAreThoseOfTheWholePlan) {

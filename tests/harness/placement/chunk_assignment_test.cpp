@@ -177,7 +177,7 @@ TEST(ChunkGraphs, CountEveryEdgeBetweenChunks) {
     ++seed;
     const PreparedGraph graph = test::random_cells(seed, 9, 7, 2.0, seed % 2 == 0);
     SuperGraph super = super_graph(graph, weights);
-    const std::vector<std::uint32_t> labels = propagate_labels(super, 1 + seed % 6, 1 + seed % 3, seed).label;
+    const Column<std::uint32_t> labels = propagate_labels(super, 1 + seed % 6, 1 + seed % 3, seed).label;
     const ChunkGraph chunks = chunk_graph(super, labels);
     expect_plain(graph, weights, chunks);
     std::map<std::uint32_t, std::uint32_t> chunk_of_label;
@@ -220,7 +220,7 @@ TEST(ChunkMerging, IsThePlainRuleOnTheGraphOfChunks) {
       SuperGraph super = super_graph(graph, weights);
       ChunkGraph chunks = chunk_graph(super, propagate_labels(super, cap, 1, seed).label);
       const std::vector<std::uint32_t> labels =
-          plainly_merged(plain_shared(graph, weights, chunks), chunks.cells, cap, seed);
+          plainly_merged(plain_shared(graph, weights, chunks), chunks.cells.copy(), cap, seed);
       ChunkGraph once = chunks, often = chunks;
       merge_chunks(once, cap, 1, 30, seed);
       for (std::size_t i = 0; i < once.of_node.size(); ++i) {

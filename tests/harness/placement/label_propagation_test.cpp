@@ -83,7 +83,7 @@ class PlainPropagation {
   std::map<Cell, std::vector<std::pair<Cell, std::int64_t>>> neighbours_;
 };
 
-std::size_t largest(const std::vector<std::uint32_t>& labels) {
+std::size_t largest(const Column<std::uint32_t>& labels) {
   std::map<std::uint32_t, std::size_t> cells;
   std::size_t most = 0;
   for (const std::uint32_t label : labels) most = std::max(most, ++cells[label]);
@@ -131,7 +131,7 @@ TEST(LabelPropagationTies, KeepTheOwnLabelElseTheSmallest) {
   graph.columns = {0, 2};
   for (unsigned seed = 1; seed <= 8; ++seed) {
     SuperGraph super = super_graph(graph, {1, {}, 0});
-    const std::vector<std::uint32_t> labels = propagate_labels(super, 3, 30, seed).label;
+    const Column<std::uint32_t> labels = propagate_labels(super, 3, 30, seed).label;
     EXPECT_EQ(labels[0], labels[1]);
     EXPECT_EQ(labels[1], labels[2]);
     EXPECT_NE(labels[0], 2u) << "no cell prefers the larger label, and 2 itself follows its only neighbour";

@@ -112,7 +112,7 @@ class Portfolio {
     consider(std::move(rank), price, load_of_ranks(nets, of_block, cells_.ranks));
   }
 
-  static std::vector<Rank> of_cells(const std::vector<std::uint32_t>& group, const std::vector<Rank>& of_group) {
+  static std::vector<Rank> of_cells(std::span<const std::uint32_t> group, const std::vector<Rank>& of_group) {
     std::vector<Rank> rank;
     rank.reserve(group.size());
     for (const std::uint32_t one : group) rank.push_back(of_group[one]);

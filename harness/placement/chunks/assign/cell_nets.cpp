@@ -201,7 +201,7 @@ constexpr std::uint32_t none = 0xffffffff;
 /// The first two groups of each net, and whether it has more.
 class NetGroups {
  public:
-  NetGroups(const CellNets& nets, const std::vector<std::uint32_t>& group) : nets_(nets), of_net_(nets.weight.size()) {
+  NetGroups(const CellNets& nets, std::span<const std::uint32_t> group) : nets_(nets), of_net_(nets.weight.size()) {
     for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
       for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e)
         add(of_net_[nets.nets[e]], group[node]);
@@ -249,7 +249,7 @@ class NetGroups {
 
 }  // namespace
 
-CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count) {
+CellNets merged_nodes(const CellNets& nets, std::span<const std::uint32_t> group, std::uint32_t count) {
   CellNets merged;
   const std::vector<std::uint32_t> number = NetGroups(nets, group).number(merged.weight);
   const Grouped members = grouped(count, nets.nodes(), [&group](std::size_t i) { return group[i]; });

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "harness/placement/chunks/super_graph.hpp"
@@ -49,7 +50,7 @@ std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank);
 
 /// Nodes merged into groups [0, count), whose loads add up. Nets within one group cost nothing anywhere and are left
 /// out. Nets of the same two groups become one, which makes coarse levels fast.
-CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count);
+CellNets merged_nodes(const CellNets& nets, std::span<const std::uint32_t> group, std::uint32_t count);
 
 /// Groups of two nodes on the same rank that share the most weight for each pin, none heavier than `most`; a node
 /// without a partner is a group of its own. Nodes choose in a seeded order. Returns the number of groups.

@@ -48,7 +48,7 @@ ChunkSizes SizedCells::operator()(std::span<const NodeId> nodes) const {
   return sizes;
 }
 
-std::vector<ChunkSizes> SizedCells::of_chunks(const std::vector<std::uint32_t>& of_node, std::size_t count) const {
+std::vector<ChunkSizes> SizedCells::of_chunks(std::span<const std::uint32_t> of_node, std::size_t count) const {
   std::vector<std::size_t> first(count + 1, 0);
   for (const std::uint32_t chunk : of_node) ++first[chunk + 1];
   for (std::size_t c = 0; c < count; ++c) first[c + 1] += first[c];

@@ -31,7 +31,7 @@ class SizedCells {
   /// Sizes of the chunk with these nodes, ascending. Cost O(nodes).
   ChunkSizes operator()(std::span<const NodeId> nodes) const;
   /// Sizes of the chunks [0, count), from the chunk of each node.
-  std::vector<ChunkSizes> of_chunks(const std::vector<std::uint32_t>& of_node, std::size_t count) const;
+  std::vector<ChunkSizes> of_chunks(std::span<const std::uint32_t> of_node, std::size_t count) const;
 
   /// The row t N + v of A of each node.
   const std::vector<std::int64_t>& rows() const { return row_; }

@@ -1,0 +1,102 @@
+// Chunks that are made within a bound of memory: the same as without one, and outside of the private memory.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "core/random.hpp"
+#include "core/system/process_memory.hpp"
+#include "harness/placement/chunks/chunk_merging.hpp"
+#include "harness/placement/chunks/label_propagation.hpp"
+#include "tests/harness/placement/random_cells.hpp"
+#include "tests/workloads/support.hpp"
+#include "workloads/storage/reading_bound.hpp"
+
+namespace strobe {
+namespace {
+
+/// Chunks of cells, those of a few levels of merging, and the number of levels.
+std::tuple<ChunkGraph, ChunkGraph, std::int64_t> chunks_of_cells(const PreparedGraph& graph,
+                                                                 const TrafficWeights& weights, std::int64_t most,
+                                                                 std::uint64_t seed) {
+  SuperGraph super = super_graph(graph, weights);
+  const ChunkGraph chunks = chunk_graph(super, propagate_labels(super, most, 9, seed).label);
+  ChunkGraph merged = chunks;
+  const std::int64_t levels = merge_chunks(merged, 4 * most, 5, 9, seed);
+  return {chunks, merged, levels};
+}
+
+void expect_same(const ChunkGraph& a, const ChunkGraph& b) {
+  EXPECT_EQ(a.of_node, b.of_node);
+  EXPECT_EQ(a.cells, b.cells);
+  EXPECT_EQ(a.offsets, b.offsets);
+  EXPECT_EQ(a.neighbours, b.neighbours);
+  EXPECT_EQ(a.traffic, b.traffic);
+}
+
+class BoundedChunks : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(BoundedChunks, AreThoseMadeInMemory) {
+  const test::TemporaryFolder folder;
+  const TrafficWeights weights = test::kinds_of_weights()[GetParam()];
+  bool merged_some = false;
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    const PreparedGraph graph = test::random_cells(seed, 400, 9, 2.5, seed % 2 == 0);
+    for (const std::int64_t most : {2, 7, 40}) {
+      const auto [chunks, merged, levels] = chunks_of_cells(graph, weights, most, seed);
+      const BoundedReading bound(1 << 10, folder.file(""));  // columns of more than 32 bytes go into files
+      const auto [bounded_chunks, bounded_merged, bounded_levels] = chunks_of_cells(graph, weights, most, seed);
+      expect_same(bounded_chunks, chunks);
+      expect_same(bounded_merged, merged);
+      EXPECT_EQ(bounded_levels, levels);
+      merged_some = merged_some || levels > 0;
+    }
+  }
+  EXPECT_TRUE(merged_some);
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, BoundedChunks, testing::Range<std::size_t>(0, 10));
+
+/// Rows with a self-loop and about `degree` random entries, without values.
+PreparedGraph random_rows(std::int64_t vertices, std::int64_t steps, std::uint64_t degree) {
+  const RandomStream random(1, random_purpose::test);
+  PreparedGraph graph;
+  graph.vertices = vertices, graph.steps = steps;
+  graph.row_offsets = {0};
+  std::uint64_t draw = 0;
+  for (std::int64_t row = 0; row < vertices * steps; ++row) {
+    std::set<VertexId> columns{static_cast<VertexId>(row % vertices)};
+    for (std::uint64_t i = 0; i < degree; ++i)
+      columns.insert(static_cast<VertexId>(random.below(draw++, static_cast<std::uint64_t>(vertices))));
+    graph.columns.append(columns.begin(), columns.end());
+    graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
+  }
+  return graph;
+}
+
+TEST(BoundedChunkMemory, DoesNotGrowWithCells) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  const test::TemporaryFolder folder;
+  const PreparedGraph graph = random_rows(60000, 8, 4);
+  const auto private_bytes_of_cell = [&](bool bounded) {
+    std::optional<BoundedReading> bound;
+    if (bounded) bound.emplace(std::uint64_t{8} << 20, folder.file(""));
+    spare_process_memory(true);
+    const std::uint64_t before = process_memory_bytes();
+    SuperGraph super = super_graph(graph, {1, {{1, 1, 0}}, 0});
+    const ChunkGraph chunks = chunk_graph(super, propagate_labels(super, 64, 3, 1).label);
+    const auto taken = static_cast<double>(process_memory_bytes()) - static_cast<double>(before);
+    spare_process_memory(false);
+    EXPECT_GT(chunks.count(), 1000);
+    return taken / static_cast<double>(super.nodes());
+  };
+  // Offsets, neighbours of both ends, and chunks: 8 + 4 * 2 * 4 + 4 bytes a cell, and the rows of chunks.
+  EXPECT_GT(private_bytes_of_cell(false), 44.0);
+  EXPECT_LT(private_bytes_of_cell(true), 4.0);
+}
+
+}  // namespace
+}  // namespace strobe
