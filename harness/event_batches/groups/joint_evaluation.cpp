@@ -51,12 +51,11 @@ void JointEvaluation::draw(std::int64_t first, std::int64_t end) {
     std::vector<std::shared_ptr<BatchDraw>> drawn;
     for (std::size_t set = 0; own && set < own_.step.requests.size(); ++set)
       own_.draws.push_back(drawn.emplace_back(std::make_shared<BatchDraw>()));
-    neighbours_->start(n, own ? own_.step.requests : std::vector<BatchRequest>{}, std::move(drawn), *state_);
+    neighbours_->start(n, own ? own_.step.requests : std::vector<BatchRequest>{}, std::move(drawn), state_);
   }
   if (neighbours_ == nullptr) return;
   // Steps that all draws take together, so that the host draws for several ranks at a time.
-  const std::int64_t together = 3 * case_.model->traits().levels + 3;
-  for (std::int64_t taken = 0; taken < together; ++taken) neighbours_->advance();
+  for (std::int64_t taken = 0; taken < neighbours_->steps(); ++taken) neighbours_->advance();
   neighbours_->finish(end - 1);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/host/host_work.hpp"
+#include "harness/event_batches/groups/joint_draw.hpp"
 
 namespace strobe {
 namespace {
@@ -39,29 +40,36 @@ std::vector<std::int64_t> packed_answer(const NeighbourSample& sample) {
 }  // namespace
 
 struct RemoteNeighbours::Draws {
-  /// The exchange or host work that the next step waits for.
-  enum class Begun { asking, drawing, answering, asking_features, gathering, sending_features, nothing };
-  /// Where the features of an event are in the answers.
-  struct Place {
-    std::size_t node = 0, row = 0;
-  };
-
+  JointDraw of;
   std::int64_t sequence = 0;
-  WalkState* state = nullptr;
-  std::vector<BatchDrawer> drawers;               // of each set; none if this rank begins no batch
-  std::vector<std::shared_ptr<BatchDraw>> drawn;  // of each set
-  Begun begun = Begun::nothing;
+  EdgeId batch_first = 0;  // of the batch that the rank begins
   std::int64_t level = 0;
-  DeviceEvent worked;                          // the host work has ended
-  std::vector<std::vector<RemoteRoot>> roots;  // of each set, in the level
-  NodeExchange<RemoteRoot> asking;
+  Begun begun = Begun::nothing;
+  DeviceEvent worked;  // the host work has ended
+  // Messages that the host has made.
+  ByNode<RemoteRoot> roots;
+  ByNode<EdgeId> events;
   std::shared_ptr<ByNode<std::int64_t>> answers;  // for other ranks
+  std::shared_ptr<ByNode<float>> features;        // for other ranks
+  NodeExchange<RemoteRoot> asking;
   NodeExchange<std::int64_t> answering;
-  std::vector<std::vector<Place>> places;            // of each set's distinct events
-  std::vector<std::vector<std::uint32_t>> place_of;  // of each set (FeatureEvents)
   NodeExchange<EdgeId> asking_features;
-  std::shared_ptr<ByNode<float>> features;  // for other ranks
   NodeExchange<float> sending_features;
+};
+
+/// Takes pages of events before a batch out of memory. The host's work alone calls it.
+struct RemoteNeighbours::Rested {
+  std::shared_ptr<const EventPart> part;
+  EdgeId end = 0;  // pages of events below it rest in this sweep
+
+  void rest_before(EdgeId begin) {
+    // Many events at a time, because each call looks at all pages before the batch.
+    constexpr EdgeId window = EdgeId{1} << 15;
+    if (begin < end) end = 0;  // a new sweep
+    if (begin < end + window) return;
+    part->rest_ends(begin);
+    end = begin;
+  }
 };
 
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
@@ -76,7 +84,8 @@ RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, De
       levels_(c.model->traits().levels),
       rank_(device.rank()),
       node_(remote_->node_of(rank_)),
-      column_(std::move(column)) {}
+      column_(std::move(column)),
+      rested_(std::make_shared<Rested>(Rested{part_})) {}
 
 RemoteNeighbours::~RemoteNeighbours() = default;
 
@@ -90,94 +99,119 @@ NodeCounts RemoteNeighbours::counts_of(const Draws& draws, const RowsOf& rows_of
   return counts;
 }
 
+template <class RowsOf>
+std::int64_t RemoteNeighbours::asked(const Draws& draws, const RowsOf& rows_of) const {
+  const std::vector<std::int64_t> rows = counts_of(draws, rows_of).sends;
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
 void RemoteNeighbours::start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                             std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) {
-  Draws& draws = *under_way_.emplace_back(std::make_unique<Draws>());
-  draws.sequence = sequence, draws.state = &state, draws.drawn = std::move(drawn);
-  for (std::size_t set = 0; set < requests.size(); ++set) {
-    draws.drawers.push_back(state.drawer.beside());
-    draws.drawers.back().begin(requests[set], *draws.drawn[set]);
-  }
-  if (!state.scores(sequence)) draws.level = levels_;  // nothing asks for neighbours
-  ask(draws);
+                             std::vector<std::shared_ptr<BatchDraw>> drawn, std::shared_ptr<WalkState> state) {
+  const std::int64_t level = state->scores(sequence) ? 0 : levels_;  // else nothing asks for neighbours
+  const EdgeId first = requests.empty() ? 0 : requests.front().batch_first;
+  const SharedDraws draws = under_way_.emplace_back(std::make_shared<Draws>(
+      Draws{JointDraw(data_, remote_, node_, rule_.sampling, std::move(state), sequence, requests, std::move(drawn)),
+            sequence, first, level}));
+  prepare(draws, 0, [draws] { draws->of.begin(); });
 }
 
 void RemoteNeighbours::advance() {
-  for (const std::unique_ptr<Draws>& draws : under_way_) step(*draws);
-  while (!under_way_.empty() && under_way_.front()->begun == Draws::Begun::nothing) under_way_.pop_front();
+  for (const SharedDraws& draws : under_way_) step(draws);
+  while (!under_way_.empty() && under_way_.front()->begun == Begun::nothing) under_way_.pop_front();
 }
 
 void RemoteNeighbours::finish(std::int64_t iteration) {
   for (; !under_way_.empty() && under_way_.front()->sequence <= iteration; under_way_.pop_front()) {
-    while (under_way_.front()->begun != Draws::Begun::nothing) step(*under_way_.front());
+    while (under_way_.front()->begun != Begun::nothing) step(under_way_.front());
   }
 }
 
-void RemoteNeighbours::step(Draws& draws) {
+void RemoteNeighbours::step(const SharedDraws& shared) {
+  Draws& draws = *shared;
   const auto counts = [&](const auto& rows_of) { return counts_of(draws, rows_of).reversed(); };
   switch (draws.begun) {
-    case Draws::Begun::asking:
+    case Begun::preparing:
+      device_.await(draws.worked);
+      return ask(draws);
+    case Begun::asking:
       return draw_neighbours(draws, draws.asking.wait(*column_));
-    case Draws::Begun::drawing:
+    case Begun::drawing:
       device_.await(draws.worked);
       draws.answering.start(*column_, std::move(*draws.answers), counts([&](const RowsOfNode& rows) {
         return rows.roots_of(draws.level) + rows.slots_of(draws.level);
       }),
                             1, ElementType::i64);
-      draws.begun = Draws::Begun::answering;
+      draws.begun = Begun::answering;
       return;
-    case Draws::Begun::answering:
-      return take_neighbours(draws, draws.answering.wait(*column_));
-    case Draws::Begun::asking_features:
+    case Begun::answering:
+      return take_neighbours(shared, draws.answering.wait(*column_));
+    case Begun::asking_features:
       return gather_features(draws, draws.asking_features.wait(*column_));
-    case Draws::Begun::gathering:
+    case Begun::gathering:
       device_.await(draws.worked);
       draws.sending_features.start(*column_, std::move(*draws.features),
                                    counts([](const RowsOfNode& rows) { return rows.all_features(); }),
                                    part_->edge_width(), ElementType::f32);
-      draws.begun = Draws::Begun::sending_features;
+      draws.begun = Begun::sending_features;
       return;
-    case Draws::Begun::sending_features:
-      take_features(draws, draws.sending_features.wait(*column_));
-      draws.begun = Draws::Begun::nothing;
+    case Begun::sending_features:
+      return take_features(shared, draws.sending_features.wait(*column_));
+    case Begun::placing:
+      device_.await(draws.worked);
+      draws.begun = Begun::nothing;
       return;
-    case Draws::Begun::nothing:
+    case Begun::nothing:
       return;
   }
+}
+
+void RemoteNeighbours::on_host(Draws& draws, Begun begun, const Work& work, std::function<void()> body) {
+  draws.begun = begun;
+  draws.worked = {};
+  if (draws.of.empty()) return body();  // there is next to nothing to do
+  HostWork given;
+  given.name = "draw_batch";
+  given.work = work;
+  given.serial = true;
+  given.body = [body = std::move(body)](Workers&) { body(); };
+  draws.worked = device_.run_on_host(std::move(given));
+}
+
+void RemoteNeighbours::prepare(const SharedDraws& draws, std::int64_t slots, std::function<void()> take) {
+  const std::int64_t level = draws->level;
+  if (level < levels_) {
+    const std::int64_t roots = asked(*draws, [&](const RowsOfNode& rows) { return rows.roots_of(level); });
+    return on_host(*draws, Begun::preparing, JointDraw::work(roots, slots, 0), [draws, level, take = std::move(take)] {
+      take();
+      draws->roots = draws->of.roots(level);
+    });
+  }
+  const std::int64_t all = asked(*draws, [&](const RowsOfNode& rows) {
+    return levels_ == 0 ? rows.all_vertices() : rows.roots_of(levels_ - 1) + rows.slots_of(levels_ - 1);
+  });
+  on_host(*draws, Begun::preparing, JointDraw::work(0, slots, all),
+          [draws, rested = rested_, features = part_->edge_width() > 0, take = std::move(take)] {
+            take();
+            draws->of.finish();
+            if (features) draws->events = draws->of.feature_events();
+            if (!draws->of.empty()) rested->rest_before(draws->batch_first);
+          });
 }
 
 void RemoteNeighbours::ask(Draws& draws) {
-  if (draws.level == levels_) {
-    if (!draws.drawers.empty()) end_levels(draws);
-    draws.begun = Draws::Begun::nothing;
-    if (part_->edge_width() > 0) ask_features(draws);
-    return;
+  if (draws.level < levels_) {
+    draws.asking.start(*column_, std::move(draws.roots),
+                       counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
+                       RemoteRoot::words, ElementType::i64);
+    draws.begun = Begun::asking;
+  } else if (part_->edge_width() > 0) {
+    draws.asking_features.start(*column_, std::move(draws.events),
+                                counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
+                                ElementType::i64);
+    draws.begun = Begun::asking_features;
+  } else {
+    draws.begun = Begun::nothing;
   }
-  ByNode<RemoteRoot> lists(static_cast<std::size_t>(remote_->nodes()));
-  draws.roots.clear();
-  for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
-    std::vector<RemoteRoot>& roots = draws.roots.emplace_back();
-    if (!draws.drawn[set]->request.scores) continue;
-    roots = remote_roots(draws.drawers[set].ask(static_cast<std::size_t>(draws.level)), rule_.sampling);
-    for (const RemoteRoot& root : roots) lists[node_of(root.vertex)].push_back(root);
-  }
-  draws.asking.start(*column_, std::move(lists),
-                     counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
-                     RemoteRoot::words, ElementType::i64);
-  draws.begun = Draws::Begun::asking;
-}
-
-void RemoteNeighbours::end_levels(Draws& draws) {
-  draws.state->move_to(draws.sequence, data_);
-  for (std::size_t set = 0; set < draws.drawers.size(); ++set)
-    draws.drawers[set].finish(draws.state->clock, *draws.drawn[set]);
-  // Many events at a time, because each call looks at all pages before the batch.
-  constexpr EdgeId window = EdgeId{1} << 15;
-  const EdgeId begin = draws.drawn.front()->request.batch_first;
-  if (begin < rested_) rested_ = 0;  // a new sweep
-  if (begin < rested_ + window) return;
-  part_->rest_ends(begin);
-  rested_ = begin;
 }
 
 void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
@@ -194,51 +228,14 @@ void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
     }
   };
   draws.worked = device_.run_on_host(std::move(work));
-  draws.begun = Draws::Begun::drawing;
+  draws.begun = Begun::drawing;
 }
 
-void RemoteNeighbours::take_neighbours(Draws& draws, const ByNode<std::int64_t>& answers) {
-  std::vector<std::size_t> root_at(answers.size(), 0), slot_at(answers.size(), 0);
-  for (const std::vector<RemoteRoot>& roots : draws.roots) {
-    for (const RemoteRoot& root : roots) ++slot_at[node_of(root.vertex)];  // neighbours follow the numbers
-  }
-  for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
-    if (!draws.drawn[set]->request.scores) continue;
-    NeighbourSample sample;
-    sample.offsets.push_back(0);
-    for (std::size_t r = 0; r < draws.roots[set].size(); ++r) {
-      const std::size_t node = node_of(draws.roots[set][r].vertex);
-      const std::int64_t count = answers[node][root_at[node]++];
-      for (std::int64_t s = 0; s < count; ++s) {
-        const auto neighbour = std::bit_cast<TimedNeighbour>(answers[node][slot_at[node]++]);
-        sample.vertex.push_back(neighbour.vertex);
-        sample.event.push_back(neighbour.event);
-        sample.slot_root.push_back(static_cast<std::int64_t>(r));
-      }
-      sample.offsets.push_back(static_cast<std::int64_t>(sample.vertex.size()));
-    }
-    draws.drawers[set].answer(static_cast<std::size_t>(draws.level), std::move(sample));
-  }
-  ++draws.level;
-  ask(draws);
-}
-
-void RemoteNeighbours::ask_features(Draws& draws) {
-  ByNode<EdgeId> lists(static_cast<std::size_t>(remote_->nodes()));
-  for (const std::shared_ptr<BatchDraw>& drawn : draws.drawn) {
-    std::vector<Draws::Place>& places = draws.places.emplace_back();
-    FeatureEvents wanted = events_with_features(*drawn);
-    for (const EdgeId event : wanted.events) {
-      const auto node = static_cast<std::size_t>(remote_->holder(*data_.graph, event, node_));
-      places.push_back({node, lists[node].size()});
-      lists[node].push_back(event);
-    }
-    draws.place_of.push_back(std::move(wanted.place_of));
-  }
-  draws.asking_features.start(*column_, std::move(lists),
-                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
-                              ElementType::i64);
-  draws.begun = Draws::Begun::asking_features;
+void RemoteNeighbours::take_neighbours(const SharedDraws& draws, ByNode<std::int64_t> answers) {
+  const std::int64_t level = draws->level++;
+  const std::int64_t slots = asked(*draws, [&](const RowsOfNode& rows) { return rows.slots_of(level); });
+  prepare(draws, slots,
+          [draws, level, answers = std::move(answers)] { draws->of.take_neighbours(level, answers); });
 }
 
 void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
@@ -261,27 +258,21 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
     };
   }
   draws.worked = device_.run_on_host(std::move(work));
-  draws.begun = Draws::Begun::gathering;
+  draws.begun = Begun::gathering;
 }
 
-void RemoteNeighbours::take_features(Draws& draws, const ByNode<float>& rows) const {
+void RemoteNeighbours::take_features(const SharedDraws& draws, ByNode<float> rows) {
   const std::int64_t width = part_->edge_width();
-  for (std::size_t set = 0; set < draws.drawn.size(); ++set) {
-    BatchDraw& drawn = *draws.drawn[set];
-    auto next = draws.place_of[set].begin();
-    const auto take = [&](const std::vector<EdgeId>& wanted) {
-      std::vector<float>& to = drawn.edge_features.emplace_back();
-      if (!device_.has_values()) return;
-      to.reserve(wanted.size() * static_cast<std::size_t>(width));
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const Draws::Place& place = draws.places[set][*next++];
-        const auto first = rows[place.node].begin() + static_cast<std::int64_t>(place.row) * width;
-        to.insert(to.end(), first, first + width);
-      }
-    };
-    take(drawn.mail_events);
-    for (const DrawnLevel& level : drawn.levels) take(level.events);
-  }
+  const std::int64_t count = asked(*draws, [&](const RowsOfNode& of) {
+    std::int64_t sum = of.all_mails();
+    for (std::int64_t level = 0; level < levels_; ++level) sum += of.slots_of(level);
+    return sum;
+  });
+  const double bytes = 4.0 * static_cast<double>(width * count);
+  on_host(*draws, Begun::placing, {0, bytes, bytes},
+          [draws, width, there = device_.has_values(), rows = std::move(rows)] {
+            draws->of.take_features(rows, width, there);
+          });
 }
 
 }  // namespace strobe

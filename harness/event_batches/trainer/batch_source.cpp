@@ -84,7 +84,7 @@ void EventBatchSource::start_jointly(std::int64_t sequence) {
     requests.push_back(request_of(order_, sequence, rank_, set));
     sets.draws.push_back(drawn.emplace_back(std::make_shared<BatchDraw>()));
   }
-  joint_->start(sequence, requests, std::move(drawn), *state_);
+  joint_->start(sequence, requests, std::move(drawn), state_);
   if (begins) coming_.push_back(std::move(sets));
 }
 

@@ -55,9 +55,8 @@ class JointDraws {
   virtual ~JointDraws() = default;
   /// Begins to draw the batch that this rank begins in iteration `sequence`: for each request, a draw that comes into
   /// `drawn`. Gives other ranks what they need for theirs. Both lists are empty if this rank begins no batch there.
-  /// `state` must live until the draws have ended.
   virtual void start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                     std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) = 0;
+                     std::vector<std::shared_ptr<BatchDraw>> drawn, std::shared_ptr<WalkState> state) = 0;
   /// Takes one step of every draw under way: the messages of its last step have had the time since then.
   virtual void advance() = 0;
   /// Ends the draws of all iterations up to `iteration`.

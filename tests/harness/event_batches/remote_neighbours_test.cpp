@@ -272,6 +272,37 @@ TEST(RemoteNeighbours, AnyNumberOfIterationsAheadGivesTheSameBits) {
   }
 }
 
+/// The simulator charges what the host states. Other time of a draw is that of its messages.
+TEST(RemoteNeighbours, TheHostStatesAllWorkBetweenTheMessagesOfADraw) {
+  const test::TemporaryFolder folder;
+  const std::string visits = random_visits(folder, 56, 300);
+  const Json more = {{"device", "sim"}, {"numerics", "none"}, {"cluster", "g4dn-t4"}, {"epochs", 2}};
+  for (const TrainingGroups& groups : {TrainingGroups{2, 1, 1}, TrainingGroups{2, 2, 1}}) {
+    const Case request = distributed_case(visits, groups, {{"memory_layout", "distributed"}, {"nodes", 2}}, more);
+    std::vector<std::vector<Span>> spans;
+    ASSERT_EQ(run_case(request, &spans).status, "ok");
+    double stated = 0;
+    for (const std::vector<Span>& rank : spans) {
+      for (const Span& span : rank) stated += span.name == "draw_batch" ? span.work.flops : 0;
+    }
+    const EventCase c = begin_event_case(request);
+    const BatchOrder order(groups, c.training_events(), 17, c.training.task->negative_groups);
+    const std::int64_t end = order.first_iteration(2);
+    const RemoteRows remote(c, order, 2, end);
+    double asked = 0;
+    for (std::int64_t n = 0; n < end; ++n) {
+      for (std::int64_t rank = 0; rank < groups.ranks(); ++rank) {
+        for (std::int64_t node = 0; node < 2; ++node) {
+          const RowsOfNode& rows = remote.rows(n, rank, node);
+          // Each root is found, given neighbours and listed. Each neighbour is taken and listed.
+          asked += static_cast<double>(3 * rows.roots_of(0) + 2 * rows.slots_of(0));
+        }
+      }
+    }
+    EXPECT_EQ(stated, 20 * asked);
+  }
+}
+
 /// Compares planned bytes with a count by hand over the draws of all ranks.
 TEST(RemoteRows, DrawsThatRepeatAreMadeOnceAndCountedInEachIteration) {
   const test::TemporaryFolder folder;
