@@ -94,10 +94,17 @@ DrawnEvents DrawsKey::make(const DataCache& cache) const {
   if (loaded.graph == nullptr) return {};
   const EventGraph& graph = *loaded.graph;
   const std::shared_ptr<const EventTask> of = EventTaskRegistry::instance().find(task.name(), "/task").value(task.json);
+  const auto draw = [&] {
+    return std::make_shared<const EventTaskData>(of->draw(graph, static_cast<std::uint64_t>(events.seed)));
+  };
+  const auto draw_within_bound = [&] {
+    const BoundedReading bound = cache.node()->bounded_reading();  // what does not fit grows in files
+    return draw();
+  };
   DrawnEvents drawn;
   drawn.all = {loaded.graph,
                loaded.neighbours,
-               std::make_shared<const EventTaskData>(of->draw(graph, static_cast<std::uint64_t>(events.seed))),
+               cache.node() == nullptr ? draw() : draw_within_bound(),
                {graph.edge_feature_width, graph.vertex_feature_width, graph.vertices},
                nullptr,
                loaded.graph};
