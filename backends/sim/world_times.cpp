@@ -45,8 +45,7 @@ double World::software_seconds(const Cluster& cluster, const Flight& flight, con
     snapshots = std::max(snapshots, clocks_[flight.rank_of(member)]->snapshots());
   }
   const Call& call = flight.calls.front();
-  const double row_bytes = call.send.defined() ? static_cast<double>(call.send.row_bytes()) : 0;
-  return framework_collective_seconds(cluster, load, {call.traffic, row_bytes}, members, snapshots);
+  return framework_collective_seconds(cluster, load, call.traffic, members, snapshots);
 }
 
 Completion World::complete(std::size_t rank, const Flight& flight, bool holds_host) {

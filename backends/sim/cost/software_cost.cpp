@@ -36,7 +36,8 @@ bool is_of_one_snapshot(std::string_view op) {
 
 void SnapshotCount::learn(std::string_view op, const Work& work) {
   const Gather& gather = work.gather;
-  if (!is_sparse_product(op) || !(gather.window_bytes > 0) || !(gather.distinct_bytes > 0)) return;
+  const bool reads_entries = is_sparse_product(op) || op.find("graph_attention") != op.npos;
+  if (!reads_entries || !(gather.window_bytes > 0) || !(gather.distinct_bytes > 0)) return;
   count_ = std::max(1.0, std::round(gather.distinct_bytes / gather.window_bytes));
 }
 
@@ -76,18 +77,18 @@ double framework_host_seconds(const Cluster& cluster, const Work& work) {
   return work.gather.accessed_bytes / work.gather.row_bytes * software->row_seconds.value_or(0);
 }
 
-double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, const MessageRows& rows,
-                                    int ranks, double snapshots) {
+double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, Traffic traffic, int ranks,
+                                    double snapshots) {
   const Software* software = cluster.software.get();
   const bool messages = load.kind == CollectiveKind::all_to_all_v || load.kind == CollectiveKind::send;
   if (software == nullptr || !messages || ranks == 1) return 0;
-  const bool halo = rows.traffic == Traffic::halo, each = halo && software->use(SoftwareTerm::snapshots);
+  const bool halo = traffic == Traffic::halo, each = halo && software->use(SoftwareTerm::snapshots);
   const double sent = busiest_rank_messages(load, ranks) * (each ? snapshots : 1);
   double seconds = 0;
-  if (halo && software->use(SoftwareTerm::sampling) && rows.row_bytes > 0) {
-    seconds += busiest_rank_bytes(load, ranks) / rows.row_bytes * software->row_seconds.value_or(0);
+  if (software->use(SoftwareTerm::messages)) {
+    seconds += sent * software->message_seconds.value_or(0);
+    if (halo) seconds += sent * software->calls_of("halo_message") * software->issue_seconds.value_or(0);
   }
-  if (software->use(SoftwareTerm::messages)) seconds += sent * software->message_seconds.value_or(0);
   if (software->use(SoftwareTerm::serialisation)) {
     seconds += 2 * (sent * software->serialise_message_seconds.value_or(0) +
                     busiest_rank_bytes(load, ranks) * software->serialise_byte_seconds.value_or(0));

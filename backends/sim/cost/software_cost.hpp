@@ -34,15 +34,10 @@ double framework_seconds(const Cluster& cluster, std::string_view op, const Work
 /// Seconds of host work in addition to Strobe's.
 double framework_host_seconds(const Cluster& cluster, const Work& work);
 
-/// The rows in a collective's messages.
-struct MessageRows {
-  Traffic traffic = Traffic::other;
-  double row_bytes = 0;  // 0: not in rows
-};
-
 /// Seconds that the program adds to one collective: messages issued one by one to each peer (halos once for each of
-/// `snapshots`), their serialisation at both ends, and the index of each halo row, which the host makes.
-double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, const MessageRows& rows,
-                                    int ranks, double snapshots);
+/// `snapshots`), the operations that collect and place a halo message's rows by their lists, which are made once before
+/// training, and the serialisation of all messages at both ends.
+double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, Traffic traffic, int ranks,
+                                    double snapshots);
 
 }  // namespace strobe::sim
