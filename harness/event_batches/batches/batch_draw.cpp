@@ -17,23 +17,51 @@ constexpr std::int64_t numbers_of_event = 1 << 16, numbers_of_root = 1 << 13;
 
 }  // namespace
 
-BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
-    : BatchDrawer(c, data, std::make_shared<Tables>(data.graph->vertices)) {}
+BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data, bool in_parts)
+    : case_(c), data_(data), traits_(c.model->traits()), in_parts_(in_parts) {
+  if (!in_parts) tables_.make_room(static_cast<std::size_t>(data.graph->vertices));
+}
 
-BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables)
-    : case_(c), data_(data), traits_(c.model->traits()), tables_(std::move(tables)) {}
-
-BatchDrawer BatchDrawer::beside() const { return {case_, data_, tables_}; }
-
-void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
-  begin(request, drawn);
+void BatchDrawer::sample_levels(Workers& workers) {
   for (std::size_t level = 0; level < samples_.size(); ++level) {
     NeighbourSample sample = std::move(samples_[level]);  // keeps its buffers
     sample_neighbours(*data_.graph, *data_.neighbours, ask(level), traits_.neighbours, traits_.sampling,
                       static_cast<std::uint64_t>(case_.request.seed), workers, sample);
     answer(level, std::move(sample));
   }
+}
+
+void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
+  begin(request, drawn);
+  sample_levels(workers);
   finish(clock, drawn);
+}
+
+void BatchDrawer::draw(const BatchRequest& request, const MemoryMoments& moments, std::int64_t sequence,
+                       Workers& workers, BatchDraw& drawn) {
+  begin(request, drawn);
+  sample_levels(workers);
+  const std::vector<VertexId>& vertices = distinct();
+  MemoryClock clock(static_cast<std::int64_t>(vertices.size()));
+  if (traits_.memory > 0) {
+    const TakenEvents taken = moments.taken(sequence);
+    for (std::size_t n = 0; n < vertices.size(); ++n) clock.set(n, data_.times(vertices[n], taken, moments));
+  }
+  finish(clock, drawn);
+}
+
+const std::vector<VertexId>& BatchDrawer::distinct() {
+  numbers_.clear();
+  places_.clear();
+  for (const VertexId vertex : asked_.vertex) places_.push_back(numbers_.of(vertex));
+  tables_.make_room(numbers_.vertices().size());
+  return numbers_.vertices();
+}
+
+std::size_t BatchDrawer::place_of(VertexId vertex) {
+  const std::size_t place = numbers_.of(vertex);
+  tables_.make_room(place + 1);
+  return place;
 }
 
 void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
@@ -47,13 +75,13 @@ void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
 }
 
 void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
-  ++tables_->draws;
+  ++tables_.draws;
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
   find_pair_codes(drawn);
   if (!request_.writes || traits_.memory == 0) return;
   find_writes(request_, drawn);
-  if (request_.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
+  if (request_.batch_count == 0 && !in_parts_) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
 }
 
 void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number) {
@@ -124,16 +152,15 @@ void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
 
 void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
   const bool own_rows = traits_.mail_dt_of_asker;
-  auto& [row, seen, written, draws] = *tables_;
+  auto& [row, seen, written, draws] = tables_;
   asked_row_.assign(own_rows ? asked_.vertex.size() : 0, 0);
   for (const bool with_mail : {true, false}) {
     for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
-      const VertexId v = asked_.vertex[i];
-      const std::size_t at = v;
-      if (clock.has_mail(v) != with_mail || (!own_rows && seen[at] == draws)) continue;
+      const std::size_t at = place(i);
+      if (clock.has_mail(static_cast<VertexId>(at)) != with_mail || (!own_rows && seen[at] == draws)) continue;
       seen[at] = draws;
       (own_rows ? asked_row_[i] : row[at]) = static_cast<std::int64_t>(drawn.vertices.size());
-      drawn.vertices.push_back(v);
+      drawn.vertices.push_back(asked_.vertex[i]);
       if (!with_mail) continue;
       drawn.mail_dt.push_back((own_rows ? asked_.time[i] : clock.mail_time[at]) - clock.updated[at]);
       drawn.mail_events.push_back(clock.mail_event[at]);
@@ -143,7 +170,7 @@ void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
 }
 
 std::int64_t BatchDrawer::row_of(std::size_t asked) const {
-  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_->row[asked_.vertex[asked]];
+  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_.row[place(asked)];
 }
 
 void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
@@ -151,7 +178,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::int64_t r = 0; r < drawn.roots(); ++r) {
       const std::size_t at = r;
       drawn.root_rows.push_back(row_of(at));
-      const double now = asked_.time[at], then = clock.updated_after_mail(asked_.vertex[at]);
+      const double now = asked_.time[at], then = clock.updated_after_mail(static_cast<VertexId>(place(at)));
       drawn.root_dt.push_back((now - then) / (now + 1));
     }
   }
@@ -168,7 +195,8 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
       const double then =
-          traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : data_.time(sample.event[s]);
+          traits_.key_dt_of_memory ? clock.updated_after_mail(static_cast<VertexId>(place(roots + s)))
+                                   : data_.time(sample.event[s]);
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
     if (!traits_.lists_slots) continue;
@@ -199,7 +227,8 @@ void BatchDrawer::find_writes(const BatchRequest& request, BatchDraw& drawn) {
   const EdgeId begin = alone ? request.first : request.batch_first;
   const EdgeId end = begin + (alone ? request.count : request.batch_count);
   const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
-    if (std::exchange(tables_->written[v], tables_->draws) == tables_->draws || !own) return;
+    const std::size_t at = in_parts_ ? place_of(v) : static_cast<std::size_t>(v);
+    if (std::exchange(tables_.written[at], tables_.draws) == tables_.draws || !own) return;
     drawn.written.push_back(v);
     drawn.own_rows.push_back(row_of(own_place));
     drawn.other_rows.push_back(row_of(other_place));

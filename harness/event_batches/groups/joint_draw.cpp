@@ -5,23 +5,20 @@
 
 namespace strobe {
 
-JointDraw::JointDraw(const EventData& data, std::shared_ptr<const RemoteRows> remote, std::int64_t node,
-                     Sampling sampling, std::shared_ptr<WalkState> state, std::int64_t sequence,
-                     std::vector<BatchRequest> requests, std::vector<std::shared_ptr<BatchDraw>> drawn)
+JointDraw::JointDraw(const EventCase& c, const EventData& data, std::shared_ptr<const RemoteRows> remote,
+                     std::int64_t node, std::vector<BatchRequest> requests,
+                     std::vector<std::shared_ptr<BatchDraw>> drawn)
     : data_(data),
       remote_(std::move(remote)),
       node_(node),
-      sampling_(sampling),
-      state_(std::move(state)),
-      sequence_(sequence),
+      sampling_(c.model->traits().sampling),
       requests_(std::move(requests)),
-      drawn_(std::move(drawn)) {}
+      drawn_(std::move(drawn)) {
+  for (std::size_t set = 0; set < requests_.size(); ++set) drawers_.emplace_back(c, data, true);
+}
 
 void JointDraw::begin() {
-  for (std::size_t set = 0; set < requests_.size(); ++set) {
-    drawers_.push_back(state_->drawer.beside());
-    drawers_.back().begin(requests_[set], *drawn_[set]);
-  }
+  for (std::size_t set = 0; set < drawers_.size(); ++set) drawers_[set].begin(requests_[set], *drawn_[set]);
 }
 
 ByNode<RemoteRoot> JointDraw::roots(std::int64_t level) {
@@ -60,10 +57,44 @@ void JointDraw::take_neighbours(std::int64_t level, const ByNode<std::int64_t>& 
   }
 }
 
-void JointDraw::finish() {
-  if (empty()) return;
-  state_->move_to(sequence_, data_);
-  for (std::size_t set = 0; set < drawers_.size(); ++set) drawers_[set].finish(state_->clock, *drawn_[set]);
+ByNode<std::int64_t> JointDraw::vertices() {
+  ByNode<std::int64_t> lists(static_cast<std::size_t>(remote_->nodes()));
+  for (BatchDrawer& drawer : drawers_) {
+    vertices_.push_back(drawer.distinct());
+    for (const VertexId v : vertices_.back()) lists[node_of(v)].push_back(v);
+  }
+  return lists;
+}
+
+void JointDraw::finish(const ByNode<VertexTimes>& times, bool there) {
+  std::vector<std::size_t> next(times.size(), 0);
+  for (std::size_t set = 0; set < drawers_.size(); ++set) {
+    MemoryClock clock(static_cast<std::int64_t>(vertices_[set].size()));
+    for (std::size_t n = 0; there && n < vertices_[set].size(); ++n) {
+      const std::size_t node = node_of(vertices_[set][n]);
+      clock.set(n, times[node][next[node]++]);
+    }
+    drawers_[set].finish(clock, *drawn_[set]);
+  }
+}
+
+void JointDraw::take_vertex_features(const ByNode<float>& rows, std::int64_t width, bool given) {
+  std::vector<std::int64_t> next(rows.size(), 0);
+  std::vector<const float*> row_of;  // of the set's distinct vertices
+  for (std::size_t set = 0; set < drawers_.size(); ++set) {
+    std::vector<float>& to = drawn_[set]->vertex_features.emplace();
+    if (!given) continue;
+    row_of.clear();
+    for (const VertexId v : vertices_[set]) {
+      const std::size_t node = node_of(v);
+      row_of.push_back(rows[node].data() + width * next[node]++);
+    }
+    to.reserve(drawn_[set]->vertices.size() * static_cast<std::size_t>(width));
+    for (const std::int64_t v : drawn_[set]->vertices) {
+      const float* const row = row_of[drawers_[set].place_of(static_cast<VertexId>(v))];
+      to.insert(to.end(), row, row + width);
+    }
+  }
 }
 
 ByNode<EdgeId> JointDraw::feature_events() {

@@ -40,21 +40,25 @@ std::vector<std::int64_t> packed_answer(const NeighbourSample& sample) {
 }  // namespace
 
 struct RemoteNeighbours::Draws {
+  Draws(JointDraw draws, std::int64_t iteration, std::int64_t first_level)
+      : of(std::move(draws)), sequence(iteration), level(first_level) {}
+
   JointDraw of;
-  std::int64_t sequence = 0;
-  EdgeId batch_first = 0;  // of the batch that the rank begins
-  std::int64_t level = 0;
+  std::int64_t sequence, level;
   Begun begun = Begun::nothing;
   DeviceEvent worked;  // the host work has ended
   // Messages that the host has made.
   ByNode<RemoteRoot> roots;
+  ByNode<std::int64_t> vertices;
   ByNode<EdgeId> events;
   std::shared_ptr<ByNode<std::int64_t>> answers;  // for other ranks
-  std::shared_ptr<ByNode<float>> features;        // for other ranks
+  std::shared_ptr<ByNode<VertexTimes>> times;     // the same
+  std::shared_ptr<ByNode<float>> features;        // the same, of vertices or events
   NodeExchange<RemoteRoot> asking;
-  NodeExchange<std::int64_t> answering;
+  NodeExchange<std::int64_t> answering, asking_vertices;
+  NodeExchange<VertexTimes> sending_times;
+  NodeExchange<float> sending_rows;
   NodeExchange<EdgeId> asking_features;
-  NodeExchange<float> sending_features;
 };
 
 /// Takes pages of events before a batch out of memory. The host's work alone calls it.
@@ -74,14 +78,19 @@ struct RemoteNeighbours::Rested {
 
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
                                    std::shared_ptr<Communicator> column, std::shared_ptr<const RemoteRows> remote,
-                                   std::shared_ptr<const EventPart> part)
-    : data_(data),
+                                   std::shared_ptr<const EventPart> part,
+                                   std::shared_ptr<const MemoryMoments> moments)
+    : case_(c),
+      data_(data),
       device_(device),
       remote_(std::move(remote)),
       part_(device.has_values() ? std::move(part)
                                 : std::make_shared<const EventPart>(data, 0, remote_->nodes(), false)),
+      moments_(std::move(moments)),
       rule_(rule_of(c)),
       levels_(c.model->traits().levels),
+      vertex_width_(data.widths.vertex),
+      has_memory_(c.model->traits().memory > 0),
       rank_(device.rank()),
       node_(remote_->node_of(rank_)),
       column_(std::move(column)),
@@ -106,12 +115,10 @@ std::int64_t RemoteNeighbours::asked(const Draws& draws, const RowsOf& rows_of) 
 }
 
 void RemoteNeighbours::start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                             std::vector<std::shared_ptr<BatchDraw>> drawn, std::shared_ptr<WalkState> state) {
-  const std::int64_t level = state->scores(sequence) ? 0 : levels_;  // else nothing asks for neighbours
-  const EdgeId first = requests.empty() ? 0 : requests.front().batch_first;
+                             std::vector<std::shared_ptr<BatchDraw>> drawn) {
+  const std::int64_t level = moments_->scores(sequence) ? 0 : levels_;  // else nothing asks for neighbours
   const SharedDraws draws = under_way_.emplace_back(std::make_shared<Draws>(
-      Draws{JointDraw(data_, remote_, node_, rule_.sampling, std::move(state), sequence, requests, std::move(drawn)),
-            sequence, first, level}));
+      JointDraw(case_, data_, remote_, node_, requests, std::move(drawn)), sequence, level));
   prepare(draws, 0, [draws] { draws->of.begin(); });
 }
 
@@ -128,39 +135,36 @@ void RemoteNeighbours::finish(std::int64_t iteration) {
 
 void RemoteNeighbours::step(const SharedDraws& shared) {
   Draws& draws = *shared;
-  const auto counts = [&](const auto& rows_of) { return counts_of(draws, rows_of).reversed(); };
+  device_.await(std::exchange(draws.worked, {}));
   switch (draws.begun) {
     case Begun::preparing:
-      device_.await(draws.worked);
-      return ask(draws);
+      return ask(shared);
     case Begun::asking:
       return draw_neighbours(draws, draws.asking.wait(*column_));
     case Begun::drawing:
-      device_.await(draws.worked);
-      draws.answering.start(*column_, std::move(*draws.answers), counts([&](const RowsOfNode& rows) {
-        return rows.roots_of(draws.level) + rows.slots_of(draws.level);
-      }),
-                            1, ElementType::i64);
-      draws.begun = Begun::answering;
-      return;
+      return send_neighbours(draws);
     case Begun::answering:
       return take_neighbours(shared, draws.answering.wait(*column_));
+    case Begun::asking_vertices:
+      return gather_vertices(draws, draws.asking_vertices.wait(*column_));
+    case Begun::gathering_vertices:
+      return send_vertices(draws);
+    case Begun::sending_vertices: {
+      ByNode<VertexTimes> times = has_memory_ ? draws.sending_times.wait(*column_) : ByNode<VertexTimes>();
+      ByNode<float> rows = vertex_width_ > 0 ? draws.sending_rows.wait(*column_) : ByNode<float>();
+      return end_levels(shared, std::move(times), std::move(rows));
+    }
+    case Begun::finishing:
+      return ask_features(draws);
     case Begun::asking_features:
       return gather_features(draws, draws.asking_features.wait(*column_));
     case Begun::gathering:
-      device_.await(draws.worked);
-      draws.sending_features.start(*column_, std::move(*draws.features),
-                                   counts([](const RowsOfNode& rows) { return rows.all_features(); }),
-                                   part_->edge_width(), ElementType::f32);
-      draws.begun = Begun::sending_features;
-      return;
+      return send_features(draws);
     case Begun::sending_features:
-      return take_features(shared, draws.sending_features.wait(*column_));
+      return take_features(shared, draws.sending_rows.wait(*column_));
     case Begun::placing:
-      device_.await(draws.worked);
-      draws.begun = Begun::nothing;
-      return;
     case Begun::nothing:
+      draws.begun = Begun::nothing;
       return;
   }
 }
@@ -179,39 +183,95 @@ void RemoteNeighbours::on_host(Draws& draws, Begun begun, const Work& work, std:
 
 void RemoteNeighbours::prepare(const SharedDraws& draws, std::int64_t slots, std::function<void()> take) {
   const std::int64_t level = draws->level;
-  if (level < levels_) {
-    const std::int64_t roots = asked(*draws, [&](const RowsOfNode& rows) { return rows.roots_of(level); });
-    return on_host(*draws, Begun::preparing, JointDraw::work(roots, slots, 0), [draws, level, take = std::move(take)] {
-      take();
-      draws->roots = draws->of.roots(level);
-    });
-  }
-  const std::int64_t all = asked(*draws, [&](const RowsOfNode& rows) {
-    return levels_ == 0 ? rows.all_vertices() : rows.roots_of(levels_ - 1) + rows.slots_of(levels_ - 1);
-  });
-  on_host(*draws, Begun::preparing, JointDraw::work(0, slots, all),
-          [draws, rested = rested_, features = part_->edge_width() > 0, take = std::move(take)] {
+  const std::int64_t roots =
+      level < levels_ ? asked(*draws, [&](const RowsOfNode& rows) { return rows.roots_of(level); }) : 0;
+  on_host(*draws, Begun::preparing, JointDraw::work(roots, slots, 0),
+          [draws, level, more = level < levels_, take = std::move(take)] {
             take();
-            draws->of.finish();
-            if (features) draws->events = draws->of.feature_events();
-            if (!draws->of.empty()) rested->rest_before(draws->batch_first);
+            if (more)
+              draws->roots = draws->of.roots(level);
+            else
+              draws->vertices = draws->of.vertices();
           });
 }
 
-void RemoteNeighbours::ask(Draws& draws) {
+void RemoteNeighbours::ask(const SharedDraws& shared) {
+  Draws& draws = *shared;
+  if (draws.level == levels_ && !asks_vertices()) return end_levels(shared, {}, {});
   if (draws.level < levels_) {
     draws.asking.start(*column_, std::move(draws.roots),
                        counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
                        RemoteRoot::words, ElementType::i64);
     draws.begun = Begun::asking;
-  } else if (part_->edge_width() > 0) {
-    draws.asking_features.start(*column_, std::move(draws.events),
-                                counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
-                                ElementType::i64);
-    draws.begun = Begun::asking_features;
-  } else {
-    draws.begun = Begun::nothing;
+    return;
   }
+  draws.asking_vertices.start(*column_, std::move(draws.vertices),
+                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }), 1,
+                              ElementType::i64);
+  draws.begun = Begun::asking_vertices;
+}
+
+void RemoteNeighbours::end_levels(const SharedDraws& draws, ByNode<VertexTimes> times, ByNode<float> rows) {
+  const std::int64_t all = asked(*draws, [&](const RowsOfNode& of) {
+    return levels_ == 0 ? of.all_vertices() : of.roots_of(levels_ - 1) + of.slots_of(levels_ - 1);
+  });
+  const std::int64_t features = asked(*draws, [](const RowsOfNode& of) { return of.all_vertices(); }) * vertex_width_;
+  Work work = JointDraw::work(0, 0, all);
+  work.bytes_read += sizeof(float) * static_cast<double>(features);
+  work.bytes_written += sizeof(float) * static_cast<double>(features);
+  on_host(*draws, Begun::finishing, work,
+          [draws, rested = rested_, events = asks_events(), there = has_memory_, width = vertex_width_,
+           given = device_.has_values(), times = std::move(times), rows = std::move(rows)] {
+            draws->of.finish(times, there);
+            if (width > 0) draws->of.take_vertex_features(rows, width, given);
+            if (events) draws->events = draws->of.feature_events();
+            if (!draws->of.empty()) rested->rest_before(draws->of.batch_first());
+          });
+}
+
+void RemoteNeighbours::ask_features(Draws& draws) {
+  draws.begun = Begun::nothing;
+  if (!asks_events()) return;
+  draws.asking_features.start(*column_, std::move(draws.events),
+                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
+                              ElementType::i64);
+  draws.begun = Begun::asking_features;
+}
+
+void RemoteNeighbours::gather_vertices(Draws& draws, ByNode<std::int64_t> vertices) {
+  const std::int64_t count = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).received();
+  const double row = sizeof(float) * static_cast<double>(vertex_width_), asked = static_cast<double>(count);
+  const double held = row * static_cast<double>(data_.graph->vertices / remote_->nodes());
+  const double times_bytes = has_memory_ ? asked * sizeof(VertexTimes) : 0;
+  draws.times = std::make_shared<ByNode<VertexTimes>>(vertices.size());
+  draws.features = std::make_shared<ByNode<float>>(vertices.size());
+  HostWork work{"slice_features", {0, asked * row + times_bytes, asked * row + times_bytes}, 0, {}, {}};
+  if (vertex_width_ > 0) work.work.gather = {asked * row, asked * row, held, row};
+  work.body = [part = part_, moments = moments_, vertices = std::move(vertices), sequence = draws.sequence,
+               times = draws.times, rows = draws.features, has_memory = has_memory_,
+               width = device_.has_values() ? vertex_width_ : 0](Workers&) {
+    const TakenEvents taken = has_memory ? moments->taken(sequence) : TakenEvents{};
+    for (std::size_t node = 0; node < vertices.size(); ++node) {
+      (*rows)[node].resize(vertices[node].size() * static_cast<std::size_t>(width));
+      float* to = (*rows)[node].data();
+      for (const std::int64_t v : vertices[node]) {
+        if (has_memory) (*times)[node].push_back(part->times(static_cast<VertexId>(v), taken, *moments));
+        if (width > 0) part->put_vertex(static_cast<VertexId>(v), std::exchange(to, to + width));
+      }
+    }
+  };
+  draws.worked = device_.run_on_host(std::move(work));
+  draws.begun = Begun::gathering_vertices;
+}
+
+void RemoteNeighbours::send_vertices(Draws& draws) {
+  const NodeCounts counts =
+      counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).reversed();
+  if (has_memory_)
+    draws.sending_times.start(*column_, std::move(*draws.times), counts, VertexTimes::words, ElementType::i64);
+  if (vertex_width_ > 0)
+    draws.sending_rows.start(*column_, std::move(*draws.features), counts, vertex_width_, ElementType::f32);
+  draws.begun = Begun::sending_vertices;
 }
 
 void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
@@ -229,6 +289,13 @@ void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
   };
   draws.worked = device_.run_on_host(std::move(work));
   draws.begun = Begun::drawing;
+}
+
+void RemoteNeighbours::send_neighbours(Draws& draws) {
+  const NodeCounts counts = counts_of(
+      draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level) + rows.slots_of(draws.level); });
+  draws.answering.start(*column_, std::move(*draws.answers), counts.reversed(), 1, ElementType::i64);
+  draws.begun = Begun::answering;
 }
 
 void RemoteNeighbours::take_neighbours(const SharedDraws& draws, ByNode<std::int64_t> answers) {
@@ -259,6 +326,13 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
   }
   draws.worked = device_.run_on_host(std::move(work));
   draws.begun = Begun::gathering;
+}
+
+void RemoteNeighbours::send_features(Draws& draws) {
+  const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); });
+  draws.sending_rows.start(*column_, std::move(*draws.features), counts.reversed(), part_->edge_width(),
+                           ElementType::f32);
+  draws.begun = Begun::sending_features;
 }
 
 void RemoteNeighbours::take_features(const SharedDraws& draws, ByNode<float> rows) {

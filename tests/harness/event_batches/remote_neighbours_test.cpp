@@ -18,6 +18,7 @@ namespace {
 
 using event_test::event_case;
 using event_test::random_visits;
+using event_test::resident_bytes;
 using event_test::train;
 using event_test::TrainedRun;
 
@@ -145,18 +146,6 @@ TEST(EventPart, ANodeHoldsFeaturesAndNeighboursOfItsVerticesAlone) {
   EXPECT_EQ(EventPart(data, 0, nodes, false).graph_bytes(), 0u);
 }
 
-/// Resident bytes of the mappings of a file in this process.
-std::uint64_t resident_bytes(const std::string& path) {
-  std::ifstream smaps("/proc/self/smaps");
-  std::uint64_t bytes = 0;
-  bool of_file = false;
-  for (std::string line; std::getline(smaps, line);) {
-    if (line.find('-') < line.find(' ')) of_file = line.find(path) != std::string::npos;
-    if (of_file && line.rfind("Rss:", 0) == 0) bytes += 1024 * std::stoull(line.substr(4));
-  }
-  return bytes;
-}
-
 /// A sum over all events, which reads their ends and times.
 double sum_of_events(const EventGraph& graph) {
   double sum = 0;
@@ -238,6 +227,8 @@ TEST(RemoteNeighbours, EveryModelAndSamplerTrainsAsWithAllEvents) {
   }
   models.push_back(tgn);
   models.back()["mail_dt"] = "event_minus_memory";
+  models.push_back(tgn);
+  models.back().update({{"static", "pretrained"}, {"static_epochs", 2}});
   for (const char* sampling : {"recent", "uniform", "tgl_compat"})  // two levels, no memory
     models.push_back({{"name", "tgat"}, {"hidden", 6}, {"time", 4}, {"neighbours", 3}, {"sampling", sampling}});
   for (const Json& model : models) {
@@ -345,7 +336,7 @@ TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
   const RemoteRows remote(c, order, 2, 9);
   Workers workers(1);
   GroupDrawState state(c, order, 0);
-  std::uint64_t roots = 0, neighbours = 0, events = 0;
+  std::uint64_t roots = 0, neighbours = 0, events = 0, vertices = 0;
   for (std::int64_t n = 0; n < 9; ++n) {
     state.move_to(n, c.training);
     for (int rank = static_cast<int>(n % 2) * 2; rank < static_cast<int>(n % 2) * 2 + 2; ++rank) {
@@ -357,6 +348,8 @@ TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
           if (drawn.vertices[level.root_rows[r]] % 2 == rank / 2) continue;
           roots += 1, neighbours += static_cast<std::uint64_t>(level.offsets[r + 1] - level.offsets[r]);
         }
+        const std::set<std::int64_t> distinct(drawn.vertices.begin(), drawn.vertices.end());
+        for (const std::int64_t v : distinct) vertices += v % 2 == rank / 2 ? 0 : 1;
         std::set<EdgeId> read(drawn.mail_events.begin(), drawn.mail_events.end());
         read.insert(level.events.begin(), level.events.end());
         for (const EdgeId e : read) {
@@ -368,8 +361,11 @@ TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
   }
   ASSERT_GT(neighbours, 0u);
   ASSERT_GT(events, 0u);
-  EXPECT_EQ(remote.drawing_bytes(0, 9, 0), 40 * roots + 8 * neighbours);
-  EXPECT_EQ(remote.drawing_bytes(0, 9, 3), 40 * roots + 8 * neighbours + 20 * events);
+  ASSERT_GT(vertices, 0u);
+  EXPECT_EQ(vertex_answer_bytes(c), 24);  // times of the memory
+  EXPECT_EQ(remote.drawing_bytes(0, 9, 0, 0), 40 * roots + 8 * neighbours);
+  EXPECT_EQ(remote.drawing_bytes(0, 9, 0, 3), 40 * roots + 8 * neighbours + 20 * events);
+  EXPECT_EQ(remote.drawing_bytes(0, 9, 24, 3), 40 * roots + 8 * neighbours + 32 * vertices + 20 * events);
 }
 
 }  // namespace
