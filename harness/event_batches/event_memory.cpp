@@ -7,8 +7,8 @@
 namespace strobe {
 namespace {
 
-/// Bytes of a clock (MemoryClock) and the tables of a drawer (BatchDrawer), for each vertex. Ranks that draw jointly have
-/// neither.
+/// Bytes of a clock (MemoryClock) and the tables of a drawer (BatchDrawer), for each vertex. Ranks that draw jointly
+/// have neither.
 constexpr double bytes_of_vertex = 4 * sizeof(double) + 3 * sizeof(std::int64_t);
 
 /// Bytes of the lists of a draw and of what its drawer keeps. A last slot has its vertex and time; roots and other

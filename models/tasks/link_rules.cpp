@@ -95,8 +95,8 @@ class LinkHistory {
   GrowingColumn<std::uint32_t> place_;  // [E] of an event's pair in `visits_`
   std::vector<std::uint32_t> begin_;    // [N + 1] the first visit of a source
   std::vector<std::uint32_t> met_;      // [N] its destinations so far; they are its first visits
-  std::vector<std::uint32_t> last_, hits_;  // [N] last event of a destination, from 1; their number
-  std::vector<std::uint32_t> seen_;         // [N] last event of the source that is looked from
+  std::vector<std::uint32_t> last_, hits_;     // [N] last event of a destination, from 1; their number
+  std::vector<std::uint32_t> seen_;            // [N] last event of the source that is looked from
   std::size_t looking_ = 0, looking_end_ = 0;  // its visits
   double window_start_ = 0;
 };

@@ -72,12 +72,14 @@ double area_under_roc(const std::vector<double>& scores, const std::vector<std::
   if (any_nan(scores)) return missing;
   const std::vector<std::size_t> order = by_falling_score(scores);
   return area_of_falling(
-      order.size(), [&](std::size_t i) { return scores[order[i]]; }, [&](std::size_t i) { return labels[order[i]] == 1; });
+      order.size(), [&](std::size_t i) { return scores[order[i]]; },
+      [&](std::size_t i) { return labels[order[i]] == 1; });
 }
 
 double area_under_roc(std::span<const std::uint64_t> falling) {
   return area_of_falling(
-      falling.size(), [&](std::size_t i) { return falling[i] >> 1; }, [&](std::size_t i) { return falling[i] % 2 == 1; });
+      falling.size(), [&](std::size_t i) { return falling[i] >> 1; },
+      [&](std::size_t i) { return falling[i] % 2 == 1; });
 }
 
 double average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels) {

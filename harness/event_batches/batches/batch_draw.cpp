@@ -81,7 +81,8 @@ void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
   find_pair_codes(drawn);
   if (!request_.writes || traits_.memory == 0) return;
   find_writes(request_, drawn);
-  if (request_.batch_count == 0 && !in_parts_) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
+  if (request_.batch_count == 0 && !in_parts_)
+    clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
 }
 
 void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number) {
@@ -194,9 +195,8 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::size_t r = 0; innermost && r < roots; ++r) level.root_rows.push_back(row_of(r));
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
-      const double then =
-          traits_.key_dt_of_memory ? clock.updated_after_mail(static_cast<VertexId>(place(roots + s)))
-                                   : data_.time(sample.event[s]);
+      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(static_cast<VertexId>(place(roots + s)))
+                                                   : data_.time(sample.event[s]);
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
     if (!traits_.lists_slots) continue;

@@ -70,8 +70,8 @@ class EventPart {
   std::int64_t node_, nodes_;
   TimeCsr own_;  // of vertex node + l * nodes: row l
   bool copies_;
-  std::vector<std::uint32_t> events_;  // ascending: those with a row in `features_`
-  std::vector<float> features_;        // [events, edge width]
+  std::vector<std::uint32_t> events_;   // ascending: those with a row in `features_`
+  std::vector<float> features_;         // [events, edge width]
   std::vector<float> vertex_features_;  // [own vertices, width of their features]
 };
 

@@ -36,8 +36,8 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
   if (plan.part != nullptr)
     source_.join(std::make_unique<RemoteNeighbours>(*plan.events, plan.events->training, device,
-                                                    communicator.split(plan.remote->columns()), plan.remote,
-                                                    plan.part, std::make_shared<TrainingMoments>(plan.order)));
+                                                    communicator.split(plan.remote->columns()), plan.remote, plan.part,
+                                                    std::make_shared<TrainingMoments>(plan.order)));
   if (plan.evaluation.order != nullptr)
     column_ = communicator.split(plan.remote->columns());
   else if (communicator.rank() == 0)

@@ -1,4 +1,4 @@
-// What the host of a rank does for the draws of one iteration between their messages (RemoteNeighbours): it makes
+// The work of a rank's host for the draws of one iteration, between their messages (RemoteNeighbours): it makes
 // messages from what is known so far, and takes the answers in. All sets of negatives of a batch are one draw here.
 // It knows the vertices of its batch alone.
 #pragma once
@@ -16,8 +16,8 @@ namespace strobe {
 
 class JointDraw {
  public:
-  /// Draws `requests` of `data`, one of the case's, into `drawn`, for a rank of node `node`. Both lists are empty if the
-  /// rank begins no batch. Case and data must outlive it.
+  /// Draws `requests` of `data`, one of the case's, into `drawn`, for a rank of node `node`. Both lists are empty if
+  /// the rank begins no batch. Case and data must outlive it.
   JointDraw(const EventCase& c, const EventData& data, std::shared_ptr<const RemoteRows> remote, std::int64_t node,
             std::vector<BatchRequest> requests, std::vector<std::shared_ptr<BatchDraw>> drawn);
 
@@ -54,12 +54,12 @@ class JointDraw {
   std::shared_ptr<const RemoteRows> remote_;
   std::int64_t node_;
   Sampling sampling_;
-  std::vector<BatchRequest> requests_;             // of each set
-  std::vector<BatchDrawer> drawers_;               // of each set
-  std::vector<std::shared_ptr<BatchDraw>> drawn_;  // of each set
-  std::vector<std::vector<RemoteRoot>> roots_;     // of each set, in the level that was asked last
-  std::vector<std::vector<VertexId>> vertices_;    // of each set, distinct
-  std::vector<std::vector<Place>> places_;         // of each set's distinct events
+  std::vector<BatchRequest> requests_;                // of each set
+  std::vector<BatchDrawer> drawers_;                  // of each set
+  std::vector<std::shared_ptr<BatchDraw>> drawn_;     // of each set
+  std::vector<std::vector<RemoteRoot>> roots_;        // of each set, in the level that was asked last
+  std::vector<std::vector<VertexId>> vertices_;       // of each set, distinct
+  std::vector<std::vector<Place>> places_;            // of each set's distinct events
   std::vector<std::vector<std::uint32_t>> place_of_;  // of each set (FeatureEvents)
 };
 

@@ -19,9 +19,8 @@ JointEvaluation::JointEvaluation(const GroupPlan& plan, const EvaluationOrder& o
       keeps_scores_(rank.keeps_scores) {
   for (const EvaluatedEvents& part : order.parts()) outputs_.emplace_back(*case_.task, part.count(), keeps_scores_);
   if (plan.evaluation.part != nullptr)
-    neighbours_ =
-        std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows, plan.evaluation.part,
-                                           std::make_shared<EvaluationMoments>(order));
+    neighbours_ = std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows,
+                                                     plan.evaluation.part, std::make_shared<EvaluationMoments>(order));
   else
     state_ = std::make_shared<EvaluationState>(order);
   if (plan.memory.width > 0)

@@ -78,8 +78,7 @@ struct RemoteNeighbours::Rested {
 
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
                                    std::shared_ptr<Communicator> column, std::shared_ptr<const RemoteRows> remote,
-                                   std::shared_ptr<const EventPart> part,
-                                   std::shared_ptr<const MemoryMoments> moments)
+                                   std::shared_ptr<const EventPart> part, std::shared_ptr<const MemoryMoments> moments)
     : case_(c),
       data_(data),
       device_(device),
@@ -117,8 +116,8 @@ std::int64_t RemoteNeighbours::asked(const Draws& draws, const RowsOf& rows_of) 
 void RemoteNeighbours::start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
                              std::vector<std::shared_ptr<BatchDraw>> drawn) {
   const std::int64_t level = moments_->scores(sequence) ? 0 : levels_;  // else nothing asks for neighbours
-  const SharedDraws draws = under_way_.emplace_back(std::make_shared<Draws>(
-      JointDraw(case_, data_, remote_, node_, requests, std::move(drawn)), sequence, level));
+  const SharedDraws draws = under_way_.emplace_back(
+      std::make_shared<Draws>(JointDraw(case_, data_, remote_, node_, requests, std::move(drawn)), sequence, level));
   prepare(draws, 0, [draws] { draws->of.begin(); });
 }
 
@@ -265,8 +264,7 @@ void RemoteNeighbours::gather_vertices(Draws& draws, ByNode<std::int64_t> vertic
 }
 
 void RemoteNeighbours::send_vertices(Draws& draws) {
-  const NodeCounts counts =
-      counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).reversed();
+  const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).reversed();
   if (has_memory_)
     draws.sending_times.start(*column_, std::move(*draws.times), counts, VertexTimes::words, ElementType::i64);
   if (vertex_width_ > 0)
@@ -292,8 +290,8 @@ void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
 }
 
 void RemoteNeighbours::send_neighbours(Draws& draws) {
-  const NodeCounts counts = counts_of(
-      draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level) + rows.slots_of(draws.level); });
+  const NodeCounts counts =
+      counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level) + rows.slots_of(draws.level); });
   draws.answering.start(*column_, std::move(*draws.answers), counts.reversed(), 1, ElementType::i64);
   draws.begun = Begun::answering;
 }
@@ -301,8 +299,7 @@ void RemoteNeighbours::send_neighbours(Draws& draws) {
 void RemoteNeighbours::take_neighbours(const SharedDraws& draws, ByNode<std::int64_t> answers) {
   const std::int64_t level = draws->level++;
   const std::int64_t slots = asked(*draws, [&](const RowsOfNode& rows) { return rows.slots_of(level); });
-  prepare(draws, slots,
-          [draws, level, answers = std::move(answers)] { draws->of.take_neighbours(level, answers); });
+  prepare(draws, slots, [draws, level, answers = std::move(answers)] { draws->of.take_neighbours(level, answers); });
 }
 
 void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {

@@ -1,9 +1,9 @@
-// Draws batches whose neighbours and features lie on several nodes: those of vertex v on node v mod the number of nodes.
-// A rank asks its agent on the owner's node. Each level is one exchange of roots and one of their neighbours. Then the
-// batch's distinct vertices get the times of their memory, their features and their static memory, and its distinct
-// events their features, in an exchange each way. The numbers of rows are planned (RemoteRows).
-// All sets of negatives share these exchanges. Messages travel during training, which takes a step of the draws now and
-// then. What a rank does between two exchanges is work of its host, like a draw that needs no messages.
+// Draws batches whose neighbours and features lie on several nodes: those of vertex v on node v mod the number of
+// nodes. A rank asks its agent on the owner's node. Each level is one exchange of roots and one of their neighbours.
+// Then the batch's distinct vertices get the times of their memory, their features and their static memory, and its
+// distinct events their features, in an exchange each way. The numbers of rows are planned (RemoteRows). All sets of
+// negatives share these exchanges. Messages travel during training, which takes a step of the draws now and then. All
+// work between two exchanges is that of the host, like a draw that needs no messages.
 #pragma once
 
 #include <deque>
@@ -31,9 +31,7 @@ class RemoteNeighbours final : public JointDraws {
              std::vector<std::shared_ptr<BatchDraw>> drawn) override;
   void advance() override;
   void finish(std::int64_t iteration) override;
-  std::int64_t steps() const override {
-    return 4 * levels_ + 1 + (asks_vertices() ? 4 : 1) + (asks_events() ? 4 : 0);
-  }
+  std::int64_t steps() const override { return 4 * levels_ + 1 + (asks_vertices() ? 4 : 1) + (asks_events() ? 4 : 0); }
 
  private:
   struct Draws;  // of one iteration, under way

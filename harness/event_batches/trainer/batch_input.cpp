@@ -53,7 +53,8 @@ void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& t
   features(FeatureRows{&drawn.mail_events, true, widths.edge, given(0)});
   for (std::size_t l = 0; l < drawn.levels.size(); ++l)
     features(FeatureRows{&drawn.levels[l].events, true, widths.edge, given(1 + l)});
-  features(FeatureRows{&drawn.vertices, false, widths.vertex, drawn.vertex_features ? &*drawn.vertex_features : nullptr});
+  features(
+      FeatureRows{&drawn.vertices, false, widths.vertex, drawn.vertex_features ? &*drawn.vertex_features : nullptr});
 }
 
 template <class Real>

@@ -113,8 +113,8 @@ class EventBatchSource {
   BatchOrder order_;
   int rank_;
   Device& device_;
-  std::int64_t ahead_;  // iterations
-  std::int64_t end_;    // number of iterations of the run
+  std::int64_t ahead_;                     // iterations
+  std::int64_t end_;                       // number of iterations of the run
   std::shared_ptr<GroupDrawState> state_;  // null until the rank draws alone
   std::deque<DrawnSets> coming_;
   std::unique_ptr<JointDraws> joint_;              // null: each rank draws alone

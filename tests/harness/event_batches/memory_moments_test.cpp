@@ -1,4 +1,4 @@
-// What ranks that hold a part know of memory: times from the events of a vertex alone, draws without tables of all
+// Ranks that hold a part of the memory: times from the events of a vertex alone, draws without tables of all
 // vertices, and features of vertices from their nodes. The judges are clocks and tables of all vertices.
 #include "harness/event_batches/batches/memory_moments.hpp"
 
