@@ -88,6 +88,7 @@ TEST_F(EventsInParts, AProcessOfFourHoldsFeaturesOfItsVertices) {
   }
   for (std::int64_t i = 0; i < vertex_count * width; ++i)
     graph.vertex_features.push_back(static_cast<float>(i % 13) / 8.0F);
+  graph.original_id = std::vector<std::int64_t>(vertex_count, 7);
   write_binary_graph(graph, (folder_ / "featured.strobe").string());
   workload_ = "featured.strobe";
   const Json copy = row_of(4, run("i=4", 4, "2", "copy"), "copy");

@@ -40,6 +40,7 @@ EventGraph events_of_some(std::uint64_t seed, std::int64_t vertices, std::int64_
     graph.target.push_back(draw(1));
     graph.time.push_back(5.0 + static_cast<double>(e / 3));
   }
+  graph.original_id = std::vector<std::int64_t>(static_cast<std::size_t>(vertices), 7);
   for (std::int64_t i = 0; i < vertices * width; ++i)
     graph.vertex_features.push_back(static_cast<float>(random.below(static_cast<std::uint64_t>(i), 64)) / 8.0F - 3.0F);
   return graph;
@@ -246,8 +247,7 @@ TEST(EventPart, ReadsNoFeaturesOfVerticesFromTheFile) {
   const std::string path = folder.file("events.bin");
   EventData data = data_of(events_of_some(9, vertices, 90'000, 20'000, width));
   const std::vector<float> judge(data.graph->vertex_features.begin(), data.graph->vertex_features.end());
-  EventGraph whole = *data.graph;
-  whole.original_id = std::vector<std::int64_t>(vertices, 7);
+  const EventGraph whole = *data.graph;
   write_passing_events(&whole, *data.neighbours, path);
   const PassingEvents mapped = read_passing_events(path, nullptr);
   data.graph = data.whole = std::make_shared<const EventGraph>(mapped.graph);

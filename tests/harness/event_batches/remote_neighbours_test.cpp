@@ -9,6 +9,7 @@
 #include "harness/event_batches/batches/event_part.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
+#include "harness/event_batches/trainer/evaluation_order.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/graph/event_data.hpp"
@@ -280,17 +281,20 @@ TEST(RemoteNeighbours, TheHostStatesAllWorkBetweenTheMessagesOfADraw) {
     const BatchOrder order(groups, c.training_events(), 17, c.training.task->negative_groups);
     const std::int64_t end = order.first_iteration(2);
     const RemoteRows remote(c, order, 2, end);
-    double asked = 0;
-    for (std::int64_t n = 0; n < end; ++n) {
-      for (std::int64_t rank = 0; rank < groups.ranks(); ++rank) {
-        for (std::int64_t node = 0; node < 2; ++node) {
-          const RowsOfNode& rows = remote.rows(n, rank, node);
-          // Each root is found, given neighbours and listed. Each neighbour is taken and listed.
-          asked += static_cast<double>(3 * rows.roots_of(0) + 2 * rows.slots_of(0));
-        }
+    double asked = 0, evaluated = 0;
+    // Each root is found, given neighbours and listed. Each neighbour is taken and listed.
+    const auto add = [](const RowsOfNode& rows, double& sum) {
+      sum += static_cast<double>(3 * rows.roots_of(0) + 2 * rows.slots_of(0));
+    };
+    const EvaluationOrder steps = whole_evaluation(c);
+    const RemoteRows of_steps(steps, groups.ranks(), 2);
+    for (std::int64_t rank = 0; rank < groups.ranks(); ++rank) {
+      for (std::int64_t node = 0; node < 2; ++node) {
+        for (std::int64_t n = 0; n < end; ++n) add(remote.rows(n, rank, node), asked);
+        for (std::int64_t n = 0; n < steps.steps(); ++n) add(of_steps.rows(n, rank, node), evaluated);
       }
     }
-    EXPECT_EQ(stated, 20 * asked);
+    EXPECT_EQ(stated, 20 * (asked + 2 * evaluated));  // an evaluation after each epoch
   }
 }
 
