@@ -7,7 +7,8 @@
 namespace strobe {
 namespace {
 
-/// Bytes of a clock (MemoryClock) and the tables of a drawer (BatchDrawer), for each vertex.
+/// Bytes of a clock (MemoryClock) and the tables of a drawer (BatchDrawer), for each vertex. Ranks that draw jointly
+/// have neither.
 constexpr double bytes_of_vertex = 4 * sizeof(double) + 3 * sizeof(std::uint32_t);
 
 /// Bytes of the lists of a draw and of what its drawer keeps. A last slot has its vertex and time; roots and other
@@ -31,14 +32,23 @@ double bytes_of_draw(const BatchDraw& drawn, double asked) {
   return sum + of_root * (asked - last) + of_last_slot * last + of_sampled * slots;
 }
 
-/// The draw of the last events, which have the most neighbours, when all vertices have a mail.
+/// Memory that has taken in all events.
+class AllTaken final : public MemoryMoments {
+ public:
+  explicit AllTaken(EdgeId events) : events_(events) {}
+  TakenEvents taken(std::int64_t /*sequence*/) const override { return {0, events_}; }
+  EdgeId batch_begin(EdgeId event) const override { return event; }
+
+ private:
+  EdgeId events_;
+};
+
+/// The draw of the last events, which have the most neighbours, when all vertices with an event have a mail.
 double bytes_of_last_draw(const EventCase& c, const EventData& data, const BatchRequest& request) {
-  BatchDrawer drawer(c, data);
-  MemoryClock clock(data.graph->vertices);
-  std::fill(clock.mail_event.begin(), clock.mail_event.end(), 0);
+  BatchDrawer drawer(c, data, true);
   Workers workers(1);
   BatchDraw drawn;
-  drawer.draw(request, clock, workers, drawn);
+  drawer.draw(request, AllTaken(data.graph->events()), 0, workers, drawn);
   return bytes_of_draw(drawn, static_cast<double>(drawer.asked().size()));
 }
 
@@ -119,12 +129,15 @@ EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>&
   const EventCase& c = *plan.events;
   const auto ranks = static_cast<std::size_t>(c.request.ranks);
   const double walk = bytes_of_vertex * static_cast<double>(c.data.graph->vertices);
-  const double training = walk + bytes_of_training_draws(plan), evaluated = walk + bytes_of_evaluation_draw(c);
+  const double training = (plan.part == nullptr ? walk : 0) + bytes_of_training_draws(plan);
+  const double evaluated = (plan.evaluation.part == nullptr ? walk : 0) + bytes_of_evaluation_draw(c);
   EventMemory memory{std::vector<double>(ranks, training + bytes_of_daemons(plan) / static_cast<double>(ranks))};
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (rank == 0 || plan.evaluation.order != nullptr) memory.bytes[rank] += evaluated;
   }
   const double views = c.request.numerics == "none" ? 0 : bytes_of_views(c, files);
+  if (plan.evaluation.part != nullptr && (files.count("embeddings") != 0 || files.count("memory") != 0))
+    memory.bytes.front() += walk;  // rank 0 then evaluates alone
   memory.bytes.front() += views + std::max(views, bytes_of_judging(plan, files.count("scores") != 0));
   return memory;
 }

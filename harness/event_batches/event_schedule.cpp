@@ -48,7 +48,8 @@ class EventSchedule final : public SchedulePlan {
     if (plan_.remote != nullptr && plan_.memory.width > 0)
       budget.bytes[Traffic::memory] = plan_.remote->sent_bytes(first, end, plan_.memory.row_bytes());
     if (plan_.part != nullptr)
-      budget.bytes[Traffic::sampling] = plan_.remote->drawing_bytes(first, end, plan_.part->edge_width());
+      budget.bytes[Traffic::sampling] =
+          plan_.remote->drawing_bytes(first, end, vertex_answer_bytes(*case_), plan_.part->edge_width());
     return budget;
   }
   std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }

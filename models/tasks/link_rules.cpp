@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
-#include <unordered_map>
 #include <vector>
 
 #include "models/tasks/kept_out.hpp"
 #include "workloads/continuous/time_csr.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -18,23 +19,39 @@ namespace {
 constexpr std::size_t rules = 4;
 using Scores = std::array<std::uint64_t, rules>;  // in the order of rule_names()
 
-/// Everything that the rules know of the events so far.
+/// Everything that the rules know of the events so far. Under a bound of memory (reading_bound.hpp) what grows with
+/// events and pairs lies in files. Cost of making it: O(N + E).
 class LinkHistory {
  public:
-  explicit LinkHistory(const EventGraph& graph)
-      : graph_(graph), own_(size_of(graph)), last_(size_of(graph), 0), hits_(size_of(graph), 0), seen_(last_) {}
+  /// For the events [0, end) of `graph`.
+  LinkHistory(const EventGraph& graph, EdgeId end)
+      : graph_(graph), begin_(size_of(graph) + 1, 0), met_(size_of(graph), 0), last_(met_), hits_(met_), seen_(met_) {
+    const GrowingColumn<std::uint32_t> by_source = events_by_source(static_cast<std::size_t>(end));
+    place_.resize(static_cast<std::size_t>(end));
+    std::uint32_t first_event = 0;
+    for (std::size_t source = 0; source < met_.size(); ++source) {
+      const std::uint32_t end_event = begin_[source];  // until it becomes the place of the source's first visit
+      begin_[source] = static_cast<std::uint32_t>(visits_.size());
+      for (; first_event < end_event; ++first_event) {
+        const std::uint32_t event = by_source[first_event];
+        const VertexId target = graph.target[event];
+        std::uint32_t& place = seen_[static_cast<std::size_t>(target)];  // from 1
+        if (place == 0) visits_.push_back({target, 0}), place = static_cast<std::uint32_t>(visits_.size());
+        place_[event] = place - 1;
+      }
+      for (std::size_t at = begin_[source]; at < visits_.size(); ++at) seen_[visits_[at].target] = 0;
+    }
+  }
 
   /// Learns the events up to `end`.
   void replay(EdgeId end) {
     for (; next_ < end; ++next_) {
       const std::size_t e = next_;
-      const std::size_t source = graph_.source[e];
       const std::size_t target = graph_.target[e];
       const auto number = static_cast<std::uint32_t>(next_ + 1);  // 0 = never
-      const std::uint64_t pair = (static_cast<std::uint64_t>(source) << 32) | target;
-      const auto [place, is_new] = place_.try_emplace(pair, static_cast<std::uint32_t>(own_[source].size()));
-      if (is_new) own_[source].push_back({graph_.target[e], number});
-      own_[source][place->second].event = number;
+      Visit& visit = visits_[place_[e]];
+      if (visit.event == 0) ++met_[graph_.source[e]];
+      visit.event = number;
       last_[target] = number;
       ++hits_[target];
     }
@@ -42,9 +59,9 @@ class LinkHistory {
 
   /// Makes `seen_` hold the visits of `source`; the window begins at `window_start`.
   void look_from(VertexId source, double window_start) {
-    for (const Visit& visit : *looking_) seen_[visit.target] = 0;
-    looking_ = &own_[source];
-    for (const Visit& visit : *looking_) seen_[visit.target] = visit.event;
+    for (std::size_t at = looking_; at < looking_end_; ++at) seen_[visits_[at].target] = 0;
+    looking_ = begin_[source], looking_end_ = looking_ + met_[source];
+    for (std::size_t at = looking_; at < looking_end_; ++at) seen_[visits_[at].target] = visits_[at].event;
     window_start_ = window_start;
   }
 
@@ -58,18 +75,29 @@ class LinkHistory {
  private:
   struct Visit {
     VertexId target = 0;
-    std::uint32_t event = 0;  // its last one, counted from 1
+    std::uint32_t event = 0;  // the last one that was learnt, counted from 1
   };
   static std::size_t size_of(const EventGraph& graph) { return static_cast<std::size_t>(graph.vertices); }
 
+  /// The events of each source in turn, in the order of time. Makes `begin_` hold the end of each source's part.
+  GrowingColumn<std::uint32_t> events_by_source(std::size_t end) {
+    for (std::size_t e = 0; e < end; ++e) ++begin_[static_cast<std::size_t>(graph_.source[e]) + 1];
+    for (std::size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
+    GrowingColumn<std::uint32_t> events;
+    events.resize(end);
+    for (std::size_t e = 0; e < end; ++e) events[begin_[graph_.source[e]]++] = static_cast<std::uint32_t>(e);
+    return events;
+  }
+
   const EventGraph& graph_;
   EdgeId next_ = 0;
-  std::vector<std::vector<Visit>> own_;                     // [N] of each source, one for each destination
-  std::unordered_map<std::uint64_t, std::uint32_t> place_;  // of a pair in its source's list
-  std::vector<std::uint32_t> last_, hits_;                  // [N] last event of a destination, from 1; their number
-  std::vector<std::uint32_t> seen_;                         // [N] last event of the source that is looked from
-  const std::vector<Visit> none_;
-  const std::vector<Visit>* looking_ = &none_;
+  GrowingColumn<Visit> visits_;         // of each source in turn, its destinations in the order of their first events
+  GrowingColumn<std::uint32_t> place_;  // [E] of an event's pair in `visits_`
+  std::vector<std::uint32_t> begin_;    // [N + 1] the first visit of a source
+  std::vector<std::uint32_t> met_;      // [N] its destinations so far; they are its first visits
+  std::vector<std::uint32_t> last_, hits_;     // [N] last event of a destination, from 1; their number
+  std::vector<std::uint32_t> seen_;            // [N] last event of the source that is looked from
+  std::size_t looking_ = 0, looking_end_ = 0;  // its visits
   double window_start_ = 0;
 };
 
@@ -86,9 +114,8 @@ class RuleResults {
       for (std::size_t r = 0; r < rules; ++r) {
         higher[r] += other[r] > own[r] ? 1 : 0;
         equal[r] += other[r] == own[r] ? 1 : 0;
-        if (i == 0) pairs_[r].insert(pairs_[r].end(), {static_cast<double>(own[r]), static_cast<double>(other[r])});
+        if (i == 0) pairs_[r].push_back(scored_label(own[r], true)), pairs_[r].push_back(scored_label(other[r], false));
       }
-      if (i == 0) truth_.insert(truth_.end(), {1, 0});
     }
     for (std::size_t r = 0; r < rules; ++r)
       sums_[r] += 1.0 / (1.0 + static_cast<double>(higher[r]) + tie_share_ * static_cast<double>(equal[r]));
@@ -97,20 +124,22 @@ class RuleResults {
 
   std::int64_t count() const { return count_; }
 
-  void put(const std::string& prefix, std::map<std::string, double>& metrics) const {
+  /// The last call.
+  void put(const std::string& prefix, std::map<std::string, double>& metrics) {
     for (std::size_t r = 0; r < rules; ++r) {
       const std::string name = prefix + rule_names()[r], stem = name.substr(0, name.size() - std::string("mrr").size());
       metrics[name] = count_ > 0 ? sums_[r] / static_cast<double>(count_) : std::numeric_limits<double>::quiet_NaN();
-      metrics[stem + "ap"] = average_precision(pairs_[r], truth_);
-      metrics[stem + "auc"] = area_under_roc(pairs_[r], truth_);
+      std::sort(pairs_[r].begin(), pairs_[r].end(), std::greater<>());
+      const std::span<const std::uint64_t> sorted(pairs_[r].data(), pairs_[r].size());
+      metrics[stem + "ap"] = average_precision(sorted);
+      metrics[stem + "auc"] = area_under_roc(sorted);
     }
   }
 
  private:
   double tie_share_;
-  std::array<double, rules> sums_{};              // of reciprocal ranks
-  std::array<std::vector<double>, rules> pairs_;  // scores of a destination and of its first candidate, in turn
-  std::vector<std::int32_t> truth_;               // 1 and 0, in turn
+  std::array<double, rules> sums_{};                       // of reciprocal ranks
+  std::array<GrowingColumn<std::uint64_t>, rules> pairs_;  // scored labels of destinations and first candidates
   std::int64_t count_ = 0;
 };
 
@@ -124,7 +153,7 @@ const std::vector<std::string>& rule_names() {
 
 std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
                                            const RankedEvents& events, TieRule ties) {
-  LinkHistory history(graph);
+  LinkHistory history(graph, events.last);
   const double trained = events.train_end > 0 ? graph.time[events.train_end - 1] - graph.time[0] : 0.0;
   RuleResults all(ties), inductive(ties);
   for (EdgeId first = events.first; first < events.last; first += events.batch) {

@@ -24,6 +24,40 @@ std::vector<std::size_t> by_falling_score(const std::vector<double>& scores) {
   return order;
 }
 
+/// The area under the ROC curve of `count` samples whose scores fall; score(i), and whether sample i has label 1.
+template <class Score, class IsPositive>
+double area_of_falling(std::size_t count, const Score& score, const IsPositive& is_positive) {
+  double rank_sum = 0;
+  std::int64_t positives = 0;
+  for (std::size_t i = 0; i < count;) {
+    std::size_t end = i;
+    while (end < count && score(end) == score(i)) ++end;
+    const double mean_rank = (static_cast<double>(i + 1) + static_cast<double>(end)) / 2.0;
+    for (; i < end; ++i) {
+      if (!is_positive(i)) continue;
+      rank_sum += static_cast<double>(count) + 1.0 - mean_rank;  // ranks count from the lowest score
+      ++positives;
+    }
+  }
+  const double p = static_cast<double>(positives), n = static_cast<double>(count) - p;
+  if (p == 0 || n == 0) return missing;
+  return (rank_sum - p * (p + 1) / 2.0) / (p * n);
+}
+
+/// The average precision of the same, with `positives` of label 1.
+template <class Score, class IsPositive>
+double precision_of_falling(std::size_t count, double positives, const Score& score, const IsPositive& is_positive) {
+  double found = 0, sum = 0;
+  for (std::size_t i = 0; i < count;) {
+    const auto threshold = score(i);
+    double here = 0;
+    for (; i < count && score(i) == threshold; ++i) here += is_positive(i) ? 1.0 : 0.0;
+    found += here;
+    sum += here * found / static_cast<double>(i);
+  }
+  return sum / positives;
+}
+
 }  // namespace
 
 double accuracy(const std::vector<double>& logits, const Column<std::int32_t>& labels, std::int64_t classes) {
@@ -37,36 +71,33 @@ double accuracy(const std::vector<double>& logits, const Column<std::int32_t>& l
 double area_under_roc(const std::vector<double>& scores, const std::vector<std::int32_t>& labels) {
   if (any_nan(scores)) return missing;
   const std::vector<std::size_t> order = by_falling_score(scores);
-  double rank_sum = 0;
-  std::int64_t positives = 0;
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && scores[order[end]] == scores[order[i]]) ++end;
-    const double mean_rank = (static_cast<double>(i + 1) + static_cast<double>(end)) / 2.0;
-    for (; i < end; ++i) {
-      if (labels[order[i]] != 1) continue;
-      rank_sum += static_cast<double>(order.size()) + 1.0 - mean_rank;  // ranks count from the lowest score
-      ++positives;
-    }
-  }
-  const double p = static_cast<double>(positives), n = static_cast<double>(labels.size()) - p;
-  if (p == 0 || n == 0) return missing;
-  return (rank_sum - p * (p + 1) / 2.0) / (p * n);
+  return area_of_falling(
+      order.size(), [&](std::size_t i) { return scores[order[i]]; },
+      [&](std::size_t i) { return labels[order[i]] == 1; });
+}
+
+double area_under_roc(std::span<const std::uint64_t> falling) {
+  return area_of_falling(
+      falling.size(), [&](std::size_t i) { return falling[i] >> 1; },
+      [&](std::size_t i) { return falling[i] % 2 == 1; });
 }
 
 double average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels) {
   const double positives = std::count(labels.begin(), labels.end(), 1);
   if (any_nan(scores) || positives == 0) return missing;
   const std::vector<std::size_t> order = by_falling_score(scores);
-  double found = 0, sum = 0;
-  for (std::size_t i = 0; i < order.size();) {
-    const double threshold = scores[order[i]];
-    double here = 0;
-    for (; i < order.size() && scores[order[i]] == threshold; ++i) here += labels[order[i]] == 1 ? 1.0 : 0.0;
-    found += here;
-    sum += here * found / static_cast<double>(i);
-  }
-  return sum / positives;
+  return precision_of_falling(
+      order.size(), positives, [&](std::size_t i) { return scores[order[i]]; },
+      [&](std::size_t i) { return labels[order[i]] == 1; });
+}
+
+double average_precision(std::span<const std::uint64_t> falling) {
+  const auto is_positive = [&](std::size_t i) { return falling[i] % 2 == 1; };
+  double positives = 0;
+  for (std::size_t i = 0; i < falling.size(); ++i) positives += is_positive(i) ? 1.0 : 0.0;
+  if (positives == 0) return missing;
+  return precision_of_falling(
+      falling.size(), positives, [&](std::size_t i) { return falling[i] >> 1; }, is_positive);
 }
 
 double tie_share(TieRule ties) { return ties == TieRule::optimistic ? 0.0 : ties == TieRule::average ? 0.5 : 1.0; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ double area_under_roc(const std::vector<double>& scores, const std::vector<std::
 /// Average precision of `scores` for label 1: sum over thresholds of (recall - recall before) * precision, equal scores
 /// being one threshold (no interpolation). NaN without a positive.
 double average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels);
+
+/// A whole score below 2^63 and its label, in a number that ascends with the score.
+inline std::uint64_t scored_label(std::uint64_t score, bool label) { return score << 1 | (label ? 1U : 0U); }
+
+/// The same of scored labels, which must fall. They take no memory.
+double area_under_roc(std::span<const std::uint64_t> falling);
+double average_precision(std::span<const std::uint64_t> falling);
 
 /// The rank of a positive among candidates of equal score: before them, in their middle, or after them.
 enum class TieRule { optimistic, average, pessimistic };

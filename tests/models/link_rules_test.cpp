@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "models/tasks/event_task.hpp"
+#include "tests/workloads/reading/bounded_support.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/workload.hpp"
 
@@ -304,6 +305,54 @@ TEST(EventCandidates, ImpossibleDrawsAreRefusedWithAdvice) {
   const EventGraph two = test::make_events(2, {{0, 1, 0}, {1, 0, 1}});
   const EventCandidates pair(two, "targets", 1);
   EXPECT_THROW(pair.negative(0, 0, 0), InvalidRequest);
+}
+
+/// Many sources and targets, so that most events are the first of their pair.
+EventGraph many_pairs(std::uint64_t seed, std::int64_t vertices, std::uint64_t count) {
+  const RandomStream random(seed, 3);
+  EventGraph graph;
+  graph.vertices = vertices;
+  for (std::uint64_t e = 0; e < count; ++e) {
+    graph.source.push_back(static_cast<VertexId>(random.below(2 * e, static_cast<std::uint64_t>(vertices))));
+    graph.target.push_back(static_cast<VertexId>(random.below(2 * e + 1, static_cast<std::uint64_t>(vertices))));
+    graph.time.push_back(static_cast<double>(e / 3));
+  }
+  return graph;
+}
+
+TEST(LinkRules, HaveTheSameBitsWithinABoundOfMemory) {
+  for (const std::uint64_t seed : {11, 12}) {
+    const EventGraph graph = many_pairs(seed, 60, 60'000);
+    const EventCandidates candidates(graph, "any", seed);
+    const std::vector<char> kept_out(60, seed == 11 ? 1 : 0);
+    for (const bool to_event : {false, true}) {
+      const RankedEvents events{20'000, 30'000, 60'000, 200, 5, kept_out, {}, to_event};
+      const auto judge = rule_metrics(graph, candidates, events, TieRule::average);
+      const test::TemporaryFolder aside;
+      const BoundedReading bound(test::bounded_mib / 4, test::folder_of(aside));
+      const auto metrics = rule_metrics(graph, candidates, events, TieRule::average);
+      EXPECT_EQ(metrics, judge) << seed << to_event;
+      EXPECT_EQ(metrics.size(), seed == 11 ? 24U : 12U);
+    }
+  }
+}
+
+TEST(BoundedDataMemory, RulesOfFutureLinksTakeNoPrivateMemoryThatGrows) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  const EventGraph graph = many_pairs(13, 4000, 800'000);
+  const EventCandidates candidates(graph, "any", 13);
+  const RankedEvents events{400'000, 500'000, 800'000, 1000, 1};
+  std::map<std::string, double> metrics[2];
+  const auto judge = [&](int which) { metrics[which] = rule_metrics(graph, candidates, events, TieRule::average); };
+  const double without = test::most_private_bytes_within(0, [&] { judge(0); });
+  const double within = test::most_private_bytes_within(4 * test::bounded_mib, [&] { judge(1); });
+  RecordProperty("rules", fmt::format("{:.1f} MiB, {:.1f} MiB within the bound", without / test::bounded_mib,
+                                      within / test::bounded_mib));
+  EXPECT_GT(without, 25.0 * test::bounded_mib);
+  EXPECT_LT(within, 4.0 * test::bounded_mib) << without / test::bounded_mib << " MiB without a bound";
+  EXPECT_EQ(metrics[0], metrics[1]);
 }
 
 }  // namespace

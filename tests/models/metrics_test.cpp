@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <random>
 
 #include "core/errors.hpp"
 
@@ -61,6 +64,27 @@ TEST(Metrics, AveragePrecisionOfTiedPositivesIsThatOfTheirThreshold) {
   EXPECT_DOUBLE_EQ(average_precision({0.9, 0.5, 0.5, 0.5, 0.1}, {0, 1, 1, 0, 1}), 2.0 / 3 * 2 / 4 + 1.0 / 3 * 3 / 5);
   EXPECT_DOUBLE_EQ(average_precision({0.5, 0.1, 0.5, 0.5, 0.9}, {0, 1, 1, 1, 0}), 2.0 / 3 * 2 / 4 + 1.0 / 3 * 3 / 5);
   EXPECT_DOUBLE_EQ(average_precision({2, 2, 1}, {1, 1, 0}), 1.0);
+}
+
+TEST(Metrics, ScoredLabelsHaveTheBitsOfScoresAndLabels) {
+  for (const unsigned seed : {1U, 2U, 3U, 4U}) {
+    std::mt19937 random(seed);
+    std::vector<double> scores;
+    std::vector<std::int32_t> labels;
+    std::vector<std::uint64_t> both;
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t score = (seed % 2 == 0 ? std::uint64_t{1} << 33 : 0) + random() % (100 * seed);
+      labels.push_back(random() % 3 == 0 ? 1 : 0);
+      scores.push_back(static_cast<double>(score));
+      both.push_back(scored_label(score, labels.back() == 1));
+    }
+    std::sort(both.begin(), both.end(), std::greater<>());
+    EXPECT_EQ(area_under_roc(both), area_under_roc(scores, labels)) << seed;
+    EXPECT_EQ(average_precision(both), average_precision(scores, labels)) << seed;
+  }
+  const std::vector<std::uint64_t> negatives{scored_label(4, false), scored_label(3, false)};
+  EXPECT_TRUE(std::isnan(area_under_roc(negatives)));
+  EXPECT_TRUE(std::isnan(average_precision(negatives)));
 }
 
 TEST(Metrics, MicroF1CountsALogitOfZeroAsNo) {

@@ -19,23 +19,51 @@ constexpr std::size_t lines_ahead = 16;  // vertices and events whose lines are 
 
 }  // namespace
 
-BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
-    : BatchDrawer(c, data, std::make_shared<Tables>(data.graph->vertices)) {}
+BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data, bool in_parts)
+    : case_(c), data_(data), traits_(c.model->traits()), in_parts_(in_parts) {
+  if (!in_parts) tables_.make_room(static_cast<std::size_t>(data.graph->vertices));
+}
 
-BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables)
-    : case_(c), data_(data), traits_(c.model->traits()), tables_(std::move(tables)) {}
-
-BatchDrawer BatchDrawer::beside() const { return {case_, data_, tables_}; }
-
-void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
-  begin(request, drawn);
+void BatchDrawer::sample_levels(Workers& workers) {
   for (std::size_t level = 0; level < samples_.size(); ++level) {
     NeighbourSample sample = std::move(samples_[level]);  // keeps its buffers
     sample_neighbours(*data_.graph, *data_.neighbours, ask(level), traits_.neighbours, traits_.sampling,
                       static_cast<std::uint64_t>(case_.request.seed), workers, sample);
     answer(level, std::move(sample));
   }
+}
+
+void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
+  begin(request, drawn);
+  sample_levels(workers);
   finish(clock, drawn);
+}
+
+void BatchDrawer::draw(const BatchRequest& request, const MemoryMoments& moments, std::int64_t sequence,
+                       Workers& workers, BatchDraw& drawn) {
+  begin(request, drawn);
+  sample_levels(workers);
+  const std::vector<VertexId>& vertices = distinct();
+  MemoryClock clock(static_cast<std::int64_t>(vertices.size()));
+  if (traits_.memory > 0) {
+    const TakenEvents taken = moments.taken(sequence);
+    for (std::size_t n = 0; n < vertices.size(); ++n) clock.set(n, data_.times(vertices[n], taken, moments));
+  }
+  finish(clock, drawn);
+}
+
+const std::vector<VertexId>& BatchDrawer::distinct() {
+  numbers_.clear();
+  places_.clear();
+  for (const VertexId vertex : asked_.vertex) places_.push_back(numbers_.of(vertex));
+  tables_.make_room(numbers_.vertices().size());
+  return numbers_.vertices();
+}
+
+std::size_t BatchDrawer::place_of(VertexId vertex) {
+  const std::size_t place = numbers_.of(vertex);
+  tables_.make_room(place + 1);
+  return place;
 }
 
 void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
@@ -49,13 +77,14 @@ void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
 }
 
 void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
-  ++tables_->draws;
+  ++tables_.draws;
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
   find_pair_codes(drawn);
   if (!request_.writes || traits_.memory == 0) return;
   find_writes(request_, drawn);
-  if (request_.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
+  if (request_.batch_count == 0 && !in_parts_)
+    clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
 }
 
 BatchDrawer::Moment BatchDrawer::moment_of(EdgeId event) const {
@@ -132,35 +161,35 @@ void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
 
 void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
   const bool own_rows = traits_.mail_dt_of_asker;
-  const auto draws = tables_->draws;
-  std::vector<Marks>& marks = tables_->marks;
+  const auto draws = tables_.draws;
+  std::vector<Marks>& marks = tables_.marks;
   asked_row_.assign(own_rows ? asked_.vertex.size() : 0, 0);
   without_mail_.clear();
-  const auto give_row = [&](std::size_t i, std::size_t at) {
-    (own_rows ? asked_row_[i] : marks[at].row) = static_cast<std::uint32_t>(drawn.vertices.size());
+  const auto give_row = [&](std::size_t i) {
+    (own_rows ? asked_row_[i] : marks[place(i)].row) = static_cast<std::uint32_t>(drawn.vertices.size());
     drawn.vertices.push_back(asked_.vertex[i]);
   };
   for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
     if (i + lines_ahead < asked_.vertex.size()) {
-      __builtin_prefetch(&marks[asked_.vertex[i + lines_ahead]], 1);
-      __builtin_prefetch(&clock.mail_event[asked_.vertex[i + lines_ahead]]);
+      __builtin_prefetch(&marks[place(i + lines_ahead)], 1);
+      __builtin_prefetch(&clock.mail_event[place(i + lines_ahead)]);
     }
-    const std::size_t at = asked_.vertex[i];
+    const std::size_t at = place(i);
     if (!own_rows && std::exchange(marks[at].seen, draws) == draws) continue;
-    if (!clock.has_mail(asked_.vertex[i])) {
+    if (!clock.has_mail(static_cast<VertexId>(at))) {
       without_mail_.push_back(i);
       continue;
     }
-    give_row(i, at);
+    give_row(i);
     drawn.mail_dt.push_back((own_rows ? asked_.time[i] : clock.mail_time[at]) - clock.updated[at]);
     drawn.mail_events.push_back(clock.mail_event[at]);
   }
   drawn.mails = static_cast<std::int64_t>(drawn.mail_events.size());
-  for (const std::size_t i : without_mail_) give_row(i, asked_.vertex[i]);
+  for (const std::size_t i : without_mail_) give_row(i);
 }
 
 std::int64_t BatchDrawer::row_of(std::size_t asked) const {
-  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_->marks[asked_.vertex[asked]].row;
+  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_.marks[place(asked)].row;
 }
 
 void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
@@ -168,7 +197,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::int64_t r = 0; r < drawn.roots(); ++r) {
       const std::size_t at = r;
       drawn.root_rows.push_back(row_of(at));
-      const double now = asked_.time[at], then = clock.updated_after_mail(asked_.vertex[at]);
+      const double now = asked_.time[at], then = clock.updated_after_mail(static_cast<VertexId>(place(at)));
       drawn.root_dt.push_back((now - then) / (now + 1));
     }
   }
@@ -187,7 +216,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
       if (s + lines_ahead < sample.vertex.size()) data_.graph->time.bring_in(sample.event[s + lines_ahead]);
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
-      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s])
+      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(static_cast<VertexId>(place(roots + s)))
                                                    : data_.graph->time[sample.event[s]] - start;
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
@@ -219,7 +248,8 @@ void BatchDrawer::find_writes(const BatchRequest& request, BatchDraw& drawn) {
   const EdgeId begin = alone ? request.first : request.batch_first;
   const EdgeId end = begin + (alone ? request.count : request.batch_count);
   const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
-    if (std::exchange(tables_->marks[v].written, tables_->draws) == tables_->draws || !own) return;
+    const std::size_t at = in_parts_ ? place_of(v) : static_cast<std::size_t>(v);
+    if (std::exchange(tables_.marks[at].written, tables_.draws) == tables_.draws || !own) return;
     drawn.written.push_back(v);
     drawn.own_rows.push_back(row_of(own_place));
     drawn.other_rows.push_back(row_of(other_place));

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/system/parallel.hpp"
 #include "harness/event_batches/batches/event_case.hpp"
 #include "harness/event_batches/batches/memory_clock.hpp"
+#include "harness/event_batches/batches/vertex_numbers.hpp"
 
 namespace strobe {
 
@@ -61,6 +63,8 @@ struct BatchDraw {
   /// Edge features from other nodes: of the mails' events [M, d_e], then of each level's [S, d_e], innermost first.
   /// Empty when the rank reads features itself.
   std::vector<std::vector<float>> edge_features;
+  /// [U, d_v] Features of the vertices and their static memory, from other nodes.
+  std::optional<std::vector<float>> vertex_features;
 
   /// R: the events' sources, then their candidates, event by event, the destination first.
   std::int64_t roots() const { return request.count * (1 + candidates); }
@@ -73,22 +77,28 @@ using SharedDraw = std::shared_ptr<const BatchDraw>;
 /// and `data` must outlive it.
 class BatchDrawer {
  public:
-  BatchDrawer(const EventCase& c, const EventData& data);
-  /// A drawer for another batch that is drawn in steps at the same time. Both share tables over all vertices, which
-  /// only `finish` uses.
-  BatchDrawer beside() const;
+  /// `in_parts`: it knows the vertices of its draw alone, and has no table of all vertices.
+  BatchDrawer(const EventCase& c, const EventData& data, bool in_parts = false);
   /// Draws the requested batch with mails and times as in `clock`. If the request writes and no other rank has a part
   /// of the batch, it advances the clock past the batch. Throws InvalidRequest for an event without a negative.
   void draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
 
+  /// In parts: the same draw with mails and times from the events of each vertex. It changes no clock.
+  void draw(const BatchRequest& request, const MemoryMoments& moments, std::int64_t sequence, Workers& workers,
+            BatchDraw& drawn);
+
   /// The same draw in steps, for neighbours that others draw: `begin`; then `ask` and `answer` for each level from the
-  /// outermost; then `finish`.
+  /// outermost; then `finish`. In parts, `distinct` comes before, and `clock` has the distinct vertices in their order.
   void begin(const BatchRequest& request, BatchDraw& drawn);
   /// The roots of level `level`; valid until `answer`.
   SampleRoots ask(std::size_t level);
   /// Neighbours of the roots that `ask` gave.
   void answer(std::size_t level, NeighbourSample sample);
+  /// The distinct vertices of the draw, in the order in which it asked for them.
+  const std::vector<VertexId>& distinct();
   void finish(MemoryClock& clock, BatchDraw& drawn);
+  /// In parts: the place of a vertex among the distinct ones.
+  std::size_t place_of(VertexId vertex);
   /// Vertices of the last draw: the roots, then the slots of each level, outermost first.
   const std::vector<VertexId>& asked() const { return asked_.vertex; }
 
@@ -113,13 +123,17 @@ class BatchDrawer {
     std::uint32_t seen = 0;     // the draw that set `row`
     std::uint32_t written = 0;  // the draw that wrote the vertex
   };
+  /// Of all vertices; in parts, of the distinct ones of the draw.
   struct Tables {
-    explicit Tables(std::int64_t vertices) : marks(static_cast<std::size_t>(vertices)) {}
     std::vector<Marks> marks;  // [N]
     std::uint32_t draws = 0;
+
+    void make_room(std::size_t vertices) {
+      if (marks.size() < vertices) marks.resize(vertices);
+    }
   };
 
-  BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables);
+  void sample_levels(Workers& workers);
   void ask_events(const BatchRequest& request, BatchDraw& drawn);
   void find_pair_codes(BatchDraw& drawn) const;
   Moment moment_of(EdgeId event) const;
@@ -128,6 +142,10 @@ class BatchDrawer {
   void find_rows(const MemoryClock& clock, BatchDraw& drawn);
   void find_writes(const BatchRequest& request, BatchDraw& drawn);
   std::int64_t row_of(std::size_t asked) const;
+  /// The place of an asked vertex in the tables and in the clock.
+  std::size_t place(std::size_t asked) const {
+    return in_parts_ ? places_[asked] : static_cast<std::size_t>(asked_.vertex[asked]);
+  }
 
   const EventCase& case_;
   const EventData& data_;
@@ -139,7 +157,10 @@ class BatchDrawer {
   std::vector<std::size_t> level_roots_;   // number of roots of each level, outermost first; a prefix of `asked_`
   std::vector<std::uint32_t> asked_row_;   // [asked] row of U, if every root and slot has a row of its own
   std::vector<std::size_t> without_mail_;  // [U - M] where in `asked_` vertices without a mail are met first
-  std::shared_ptr<Tables> tables_;
+  bool in_parts_;
+  VertexNumbers numbers_;              // in parts
+  std::vector<std::uint32_t> places_;  // [asked] in parts
+  Tables tables_;
 };
 
 }  // namespace strobe

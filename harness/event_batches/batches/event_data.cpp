@@ -1,10 +1,12 @@
 #include "harness/event_batches/batches/event_data.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "core/system/process_memory.hpp"
+#include "harness/event_batches/batches/static_memory.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/storage/node_store.hpp"
 #include "workloads/workload.hpp"
@@ -73,6 +75,22 @@ std::optional<LoadedEvents> share_on_node(const EventsKey& key, const NodeStore&
 
 }  // namespace
 
+VertexTimes EventData::times(VertexId vertex, const TakenEvents& taken, const MemoryMoments& moments) const {
+  const std::int64_t first = neighbours->offsets[vertex], end = neighbours->offsets[vertex + 1];
+  return times_of({neighbours->entries.data() + first, static_cast<std::size_t>(end - first)}, taken, moments,
+                  [&](EdgeId event) { return time(event); });
+}
+
+void EventData::put_vertex(VertexId vertex, float* to) const {
+  const std::int64_t own = whole->vertex_feature_width;
+  std::copy_n(whole->vertex_features.data() + vertex * own, own, to);
+  put_static(vertex, to + own);
+}
+
+void EventData::put_static(VertexId vertex, float* to) const {
+  if (static_memory != nullptr) std::copy_n(static_memory->row(vertex), static_memory->width(), to);
+}
+
 EdgeId EventData::strictly_before(EdgeId event) const {
   const double time = graph->time[event];
   while (event > 0 && graph->time[event - 1] == time) --event;
@@ -94,10 +112,17 @@ DrawnEvents DrawsKey::make(const DataCache& cache) const {
   if (loaded.graph == nullptr) return {};
   const EventGraph& graph = *loaded.graph;
   const std::shared_ptr<const EventTask> of = EventTaskRegistry::instance().find(task.name(), "/task").value(task.json);
+  const auto draw = [&] {
+    return std::make_shared<const EventTaskData>(of->draw(graph, static_cast<std::uint64_t>(events.seed)));
+  };
+  const auto draw_within_bound = [&] {
+    const BoundedReading bound = cache.node()->bounded_reading();  // what does not fit grows in files
+    return draw();
+  };
   DrawnEvents drawn;
   drawn.all = {loaded.graph,
                loaded.neighbours,
-               std::make_shared<const EventTaskData>(of->draw(graph, static_cast<std::uint64_t>(events.seed))),
+               cache.node() == nullptr ? draw() : draw_within_bound(),
                {graph.edge_feature_width, graph.vertex_feature_width, graph.vertices},
                nullptr,
                loaded.graph};

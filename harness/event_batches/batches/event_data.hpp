@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/data_cache.hpp"
+#include "harness/event_batches/batches/memory_moments.hpp"
 #include "harness/request/key_options.hpp"
 #include "models/events/event_model.hpp"
 #include "models/tasks/event_task.hpp"
@@ -28,6 +29,12 @@ struct EventData {
   EdgeId number(EdgeId event) const { return graph == whole ? event : task->trained->numbers[event]; }
   /// Seconds since the first event.
   double time(EdgeId event) const { return graph->time[event] - whole->time[0]; }
+  /// The times of a vertex's memory, from its events. Cost: O(log of its events).
+  VertexTimes times(VertexId vertex, const TakenEvents& taken, const MemoryMoments& moments) const;
+  /// Writes a vertex's features, then its static memory, [widths.vertex].
+  void put_vertex(VertexId vertex, float* to) const;
+  /// Writes its static memory alone.
+  void put_static(VertexId vertex, float* to) const;
   /// The number of events with an earlier time. Cost: O(events with the same time).
   EdgeId strictly_before(EdgeId event) const;
 };

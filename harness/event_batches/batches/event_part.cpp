@@ -19,36 +19,46 @@ std::vector<RemoteRoot> remote_roots(const SampleRoots& roots, Sampling sampling
 }
 
 EventPart::EventPart(const EventData& of, std::int64_t node, std::int64_t nodes, bool copies)
-    : data_(of), nodes_(nodes), copies_(copies) {
+    : data_(of), node_(node), nodes_(nodes), copies_(copies) {
   if (!copies) return;
-  copy_neighbours(node);
-  if (!of.whole->edge_features.empty()) copy_features(node);
+  copy_neighbours();
+  if (!of.whole->edge_features.empty()) copy_features();
+  if (!of.whole->vertex_features.empty()) copy_vertices();
   rest_file();
 }
 
-void EventPart::copy_neighbours(std::int64_t node) {
+void EventPart::copy_neighbours() {
   const TimeCsr& all = *data_.neighbours;
   std::vector<std::int64_t> offsets{0};
   std::int64_t count = 0;
-  for (std::int64_t v = node; v < data_.graph->vertices; v += nodes_)
+  for (std::int64_t v = node_; v < data_.graph->vertices; v += nodes_)
     offsets.push_back(count += all.offsets[v + 1] - all.offsets[v]);
   std::vector<TimedNeighbour> entries;
   entries.reserve(count);
-  for (std::int64_t v = node; v < data_.graph->vertices; v += nodes_)
+  for (std::int64_t v = node_; v < data_.graph->vertices; v += nodes_)
     entries.insert(entries.end(), all.entries.begin() + all.offsets[v], all.entries.begin() + all.offsets[v + 1]);
   own_ = {std::move(offsets), std::move(entries)};
 }
 
-void EventPart::copy_features(std::int64_t node) {
+void EventPart::copy_features() {
   const EventGraph& graph = *data_.graph;
   const std::size_t width = data_.widths.edge;
-  const auto owned = [&](VertexId v) { return v % nodes_ == node; };
+  const auto owned = [&](VertexId v) { return v % nodes_ == node_; };
   for (std::size_t e = 0; e < graph.source.size(); ++e) {
     if (owned(graph.source[e]) || owned(graph.target[e])) events_.push_back(static_cast<std::uint32_t>(e));
   }
   features_.resize(events_.size() * width);
   for (std::size_t i = 0; i < events_.size(); ++i)
     edge_feature_row(*data_.whole, data_.number(events_[i]), features_.data() + i * width);
+}
+
+void EventPart::copy_vertices() {
+  const std::int64_t width = data_.whole->vertex_feature_width;
+  vertex_features_.reserve(static_cast<std::size_t>(share().count(data_.graph->vertices) * width));
+  for (std::int64_t v = node_; v < data_.graph->vertices; v += nodes_) {
+    const float* const row = data_.whole->vertex_features.data() + v * width;
+    vertex_features_.insert(vertex_features_.end(), row, row + width);
+  }
 }
 
 void EventPart::rest_ends(EdgeId end) const {
@@ -93,6 +103,20 @@ void EventPart::put_features(EdgeId event, float* to) const {
   if (features_.empty()) return edge_feature_row(*data_.whole, data_.number(event), to);
   const auto at = std::lower_bound(events_.begin(), events_.end(), static_cast<std::uint32_t>(event));
   std::copy_n(features_.begin() + (at - events_.begin()) * edge_width(), edge_width(), to);
+}
+
+VertexTimes EventPart::times(VertexId vertex, const TakenEvents& taken, const MemoryMoments& moments) const {
+  if (!copies_) return data_.times(vertex, taken, moments);
+  const std::int64_t row = share().row(vertex), first = own_.offsets[row], end = own_.offsets[row + 1];
+  return times_of({own_.entries.data() + first, static_cast<std::size_t>(end - first)}, taken, moments,
+                  [&](EdgeId event) { return data_.time(event); });
+}
+
+void EventPart::put_vertex(VertexId vertex, float* to) const {
+  if (vertex_features_.empty()) return data_.put_vertex(vertex, to);
+  const std::int64_t width = data_.whole->vertex_feature_width;
+  std::copy_n(vertex_features_.data() + share().row(vertex) * width, width, to);
+  data_.put_static(vertex, to + width);
 }
 
 std::int64_t EventPart::entries() const {

@@ -1,5 +1,5 @@
-// The part of the events that one node holds in training: the neighbours of its vertices, and the edge features of
-// their events. Vertex v is of node v mod the number of nodes, like its memory.
+// The part of the events that one node holds in training: the neighbours and features of its vertices, and the edge
+// features of their events. Vertex v is of node v mod the number of nodes, like its memory.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/event_batches/batches/event_data.hpp"
+#include "harness/event_batches/batches/vertex_share.hpp"
 #include "workloads/continuous/neighbour_sample.hpp"
 
 namespace strobe {
@@ -42,6 +43,12 @@ class EventPart {
               NeighbourSample& sample) const;
   /// Writes the features of an event at one of this node's vertices, [edge width].
   void put_features(EdgeId event, float* to) const;
+  /// The times of the memory of one of this node's vertices.
+  VertexTimes times(VertexId vertex, const TakenEvents& taken, const MemoryMoments& moments) const;
+  /// Writes the features of one of this node's vertices, then its static memory, [vertex width].
+  void put_vertex(VertexId vertex, float* to) const;
+  /// The vertices whose static memory it needs.
+  VertexShare share() const { return copies_ ? VertexShare{node_, nodes_} : VertexShare{}; }
   /// Takes pages of the mapped file with ends and times of the events below `end` out of memory, if this part has
   /// memory of its own. They come back when they are read. Cost: a system call, and a look at every page.
   void rest_ends(EdgeId end) const;
@@ -52,18 +59,20 @@ class EventPart {
   std::int64_t entries() const;
   /// Bytes of its own memory.
   std::uint64_t graph_bytes() const;
-  std::uint64_t feature_bytes() const { return features_.size() * sizeof(float); }
+  std::uint64_t feature_bytes() const { return (features_.size() + vertex_features_.size()) * sizeof(float); }
 
  private:
-  void copy_neighbours(std::int64_t node);
-  void copy_features(std::int64_t node);
+  void copy_neighbours();
+  void copy_features();
+  void copy_vertices();
 
   EventData data_;
-  std::int64_t nodes_;
+  std::int64_t node_, nodes_;
   TimeCsr own_;  // of vertex node + l * nodes: row l
   bool copies_;
-  std::vector<std::uint32_t> events_;  // ascending: those with a row in `features_`
-  std::vector<float> features_;        // [events, edge width]
+  std::vector<std::uint32_t> events_;   // ascending: those with a row in `features_`
+  std::vector<float> features_;         // [events, edge width]
+  std::vector<float> vertex_features_;  // [own vertices, width of their features]
 };
 
 }  // namespace strobe

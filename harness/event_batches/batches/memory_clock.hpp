@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/event_batches/batches/memory_moments.hpp"
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {
@@ -19,6 +20,10 @@ class MemoryClock {
         mail_event(static_cast<std::size_t>(vertices), -1),
         passed_(static_cast<std::size_t>(vertices), 0) {}
 
+  /// The state of vertex `v`, from its events (memory_moments.hpp).
+  void set(std::size_t v, const VertexTimes& times) {
+    updated[v] = times.updated, mail_time[v] = times.mail_time, mail_event[v] = times.mail_event;
+  }
   /// Sets memory to zero and drops all mails.
   void reset() {
     std::fill(updated.begin(), updated.end(), 0.0);

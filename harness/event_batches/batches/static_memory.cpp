@@ -34,26 +34,40 @@ double seconds_of(Device& device) {
 
 }  // namespace
 
-void StaticMemory::prepare(std::int64_t threads, std::int64_t host_threads) const {
-  std::call_once(trained_, [&] {
-    const std::unique_ptr<Device> device = device_of(fp64_, threads, host_threads);
-    StaticTraining training(source_, *device, host_threads);
-    const std::int64_t epochs = source_.model->traits().static_memory.epochs;
-    double first = 0, last = 0, seconds = 0;
-    for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-      last = training.epoch(epoch);
-      if (epoch == 0) first = last;
-      device->synchronize();
-      seconds += seconds_of(*device);
-      device->spans().clear();
-    }
-    rows_ = training.rows();
-    remark_ = fmt::format(
-        "static node memory was trained beforehand on the {} training events alone: {} epochs in {:.3g} s, "
-        "loss {:.4f} to {:.4f}",
-        source_.training_events(), epochs, seconds, first, last);
+void StaticMemory::prepare(std::int64_t threads, std::int64_t host_threads, const VertexShare& kept) const {
+  const std::lock_guard lock(mutex_);
+  if (trained_ && (kept_ == kept || kept_.nodes == 1)) return;
+  train(threads, host_threads);
+  trained_ = true, kept_ = kept;
+  if (kept.nodes == 1) {
     source_.events = {};
-  });
+    return;
+  }
+  const std::int64_t all = static_cast<std::int64_t>(rows_.size()) / width();
+  std::vector<float> own;
+  own.reserve(static_cast<std::size_t>(kept.count(all) * width()));
+  for (std::int64_t v = kept.node; v < all; v += kept.nodes)
+    own.insert(own.end(), rows_.begin() + v * width(), rows_.begin() + (v + 1) * width());
+  rows_ = std::move(own);
+}
+
+void StaticMemory::train(std::int64_t threads, std::int64_t host_threads) const {
+  const std::unique_ptr<Device> device = device_of(fp64_, threads, host_threads);
+  StaticTraining training(source_, *device, host_threads);
+  const std::int64_t epochs = source_.model->traits().static_memory.epochs;
+  double first = 0, last = 0, seconds = 0;
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    last = training.epoch(epoch);
+    if (epoch == 0) first = last;
+    device->synchronize();
+    seconds += seconds_of(*device);
+    device->spans().clear();
+  }
+  rows_ = training.rows();
+  remark_ = fmt::format(
+      "static node memory was trained beforehand on the {} training events alone: {} epochs in {:.3g} s, "
+      "loss {:.4f} to {:.4f}",
+      source_.training_events(), epochs, seconds, first, last);
 }
 
 std::string StaticMemory::remark() const { return remark_; }

@@ -8,6 +8,7 @@
 
 #include "harness/event_batches/batches/event_case.hpp"
 #include "harness/event_batches/batches/static_training.hpp"
+#include "harness/event_batches/batches/vertex_share.hpp"
 
 namespace strobe {
 
@@ -19,17 +20,22 @@ class StaticMemory {
   StaticMemory(StaticTrainingSource source, bool fp64) : source_(std::move(source)), fp64_(fp64) {}
 
   std::int64_t width() const { return source_.model->traits().static_memory.width; }
-  /// Trains with these numbers of threads (DeviceRequest), unless it is trained already.
-  void prepare(std::int64_t threads, std::int64_t host_threads) const;
-  /// The vector of a vertex, [width]; 0 if the vertex has no training event. Call `prepare` before.
-  const float* row(VertexId vertex) const { return rows_.data() + vertex * width(); }
+  /// Trains with these numbers of threads (DeviceRequest), and keeps the vectors of `kept`. Does nothing if it has them
+  /// already. A process that keeps a part has to train again for other vertices.
+  void prepare(std::int64_t threads, std::int64_t host_threads, const VertexShare& kept = {}) const;
+  /// The vector of a kept vertex, [width]; 0 if the vertex has no training event. Call `prepare` before.
+  const float* row(VertexId vertex) const { return rows_.data() + kept_.row(vertex) * width(); }
   /// A note for the row about the result of the training; empty before `prepare`.
   std::string remark() const;
 
  private:
-  mutable StaticTrainingSource source_;  // `prepare` drops its events
+  void train(std::int64_t threads, std::int64_t host_threads) const;
+
+  mutable StaticTrainingSource source_;  // `prepare` drops its events when it keeps all vectors
   bool fp64_;
-  mutable std::once_flag trained_;
+  mutable std::mutex mutex_;
+  mutable bool trained_ = false;
+  mutable VertexShare kept_;
   mutable std::vector<float> rows_;
   mutable std::string remark_;
 };

@@ -36,13 +36,13 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
   if (plan.part != nullptr)
     source_.join(std::make_unique<RemoteNeighbours>(*plan.events, plan.events->training, device,
-                                                    communicator.split(plan.remote->columns()), plan.remote,
-                                                    plan.part));
+                                                    communicator.split(plan.remote->columns()), plan.remote, plan.part,
+                                                    std::make_shared<TrainingMoments>(plan.order)));
   if (plan.evaluation.order != nullptr)
     column_ = communicator.split(plan.remote->columns());
   else if (communicator.rank() == 0)
     replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
-  if (device.has_values()) events().prepare_static_memory();
+  if (device.has_values()) events().prepare_static_memory(plan.part == nullptr ? VertexShare() : plan.part->share());
 }
 
 void GroupTrainer::take_batch(const TrainerTurn& turn) {
@@ -185,6 +185,7 @@ MemoryState GroupTrainer::memory_after_training() {
 
 std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& moment) {
   const std::int64_t some = events().options.evaluate_batches;
+  if (device_.has_values()) events().prepare_static_memory();  // all vectors
   if (replay_ == nullptr) {
     replay_ = std::make_unique<EvaluationPass>(events(), device_);
     replay_->keep(kept_);

@@ -15,13 +15,14 @@ JointEvaluation::JointEvaluation(const GroupPlan& plan, const EvaluationOrder& o
       order_(order),
       device_(rank.device),
       communicator_(rank.all),
-      state_(std::make_shared<EvaluationState>(order)),
       loader_(case_.data, device_),
       keeps_scores_(rank.keeps_scores) {
   for (const EvaluatedEvents& part : order.parts()) outputs_.emplace_back(*case_.task, part.count(), keeps_scores_);
   if (plan.evaluation.part != nullptr)
-    neighbours_ =
-        std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows, plan.evaluation.part);
+    neighbours_ = std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows,
+                                                     plan.evaluation.part, std::make_shared<EvaluationMoments>(order));
+  else
+    state_ = std::make_shared<EvaluationState>(order);
   if (plan.memory.width > 0)
     memory_ = std::make_unique<DistributedMemory>(device_, communicator_, rank.column, plan.memory, rows, true);
 }
@@ -51,12 +52,11 @@ void JointEvaluation::draw(std::int64_t first, std::int64_t end) {
     std::vector<std::shared_ptr<BatchDraw>> drawn;
     for (std::size_t set = 0; own && set < own_.step.requests.size(); ++set)
       own_.draws.push_back(drawn.emplace_back(std::make_shared<BatchDraw>()));
-    neighbours_->start(n, own ? own_.step.requests : std::vector<BatchRequest>{}, std::move(drawn), *state_);
+    neighbours_->start(n, own ? own_.step.requests : std::vector<BatchRequest>{}, std::move(drawn));
   }
   if (neighbours_ == nullptr) return;
   // Steps that all draws take together, so that the host draws for several ranks at a time.
-  const std::int64_t together = 3 * case_.model->traits().levels + 3;
-  for (std::int64_t taken = 0; taken < together; ++taken) neighbours_->advance();
+  for (std::int64_t taken = 0; taken < neighbours_->steps(); ++taken) neighbours_->advance();
   neighbours_->finish(end - 1);
 }
 

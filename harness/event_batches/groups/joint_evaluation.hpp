@@ -69,7 +69,7 @@ class JointEvaluation {
   const EvaluationOrder& order_;
   Device& device_;
   Communicator& communicator_;
-  std::shared_ptr<EvaluationState> state_;
+  std::shared_ptr<EvaluationState> state_;  // of ranks that draw from all events
   BatchLoader loader_;
   std::unique_ptr<RemoteNeighbours> neighbours_;  // null: each rank draws from all events
   std::unique_ptr<DistributedMemory> memory_;     // null: the model has none

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/host/host_work.hpp"
+#include "harness/event_batches/groups/joint_draw.hpp"
 
 namespace strobe {
 namespace {
@@ -39,44 +40,60 @@ std::vector<std::int64_t> packed_answer(const NeighbourSample& sample) {
 }  // namespace
 
 struct RemoteNeighbours::Draws {
-  /// The exchange or host work that the next step waits for.
-  enum class Begun { asking, drawing, answering, asking_features, gathering, sending_features, nothing };
-  /// Where the features of an event are in the answers.
-  struct Place {
-    std::size_t node = 0, row = 0;
-  };
+  Draws(JointDraw draws, std::int64_t iteration, std::int64_t first_level)
+      : of(std::move(draws)), sequence(iteration), level(first_level) {}
 
-  std::int64_t sequence = 0;
-  WalkState* state = nullptr;
-  std::vector<BatchDrawer> drawers;               // of each set; none if this rank begins no batch
-  std::vector<std::shared_ptr<BatchDraw>> drawn;  // of each set
+  JointDraw of;
+  std::int64_t sequence, level;
   Begun begun = Begun::nothing;
-  std::int64_t level = 0;
-  DeviceEvent worked;                          // the host work has ended
-  std::vector<std::vector<RemoteRoot>> roots;  // of each set, in the level
-  NodeExchange<RemoteRoot> asking;
+  DeviceEvent worked;  // the host work has ended
+  // Messages that the host has made.
+  ByNode<RemoteRoot> roots;
+  ByNode<std::int64_t> vertices;
+  ByNode<EdgeId> events;
   std::shared_ptr<ByNode<std::int64_t>> answers;  // for other ranks
-  NodeExchange<std::int64_t> answering;
-  std::vector<std::vector<Place>> places;            // of each set's distinct events
-  std::vector<std::vector<std::uint32_t>> place_of;  // of each set (FeatureEvents)
+  std::shared_ptr<ByNode<VertexTimes>> times;     // the same
+  std::shared_ptr<ByNode<float>> features;        // the same, of vertices or events
+  NodeExchange<RemoteRoot> asking;
+  NodeExchange<std::int64_t> answering, asking_vertices;
+  NodeExchange<VertexTimes> sending_times;
+  NodeExchange<float> sending_rows;
   NodeExchange<EdgeId> asking_features;
-  std::shared_ptr<ByNode<float>> features;  // for other ranks
-  NodeExchange<float> sending_features;
+};
+
+/// Takes pages of events before a batch out of memory. The host's work alone calls it.
+struct RemoteNeighbours::Rested {
+  std::shared_ptr<const EventPart> part;
+  EdgeId end = 0;  // pages of events below it rest in this sweep
+
+  void rest_before(EdgeId begin) {
+    // Many events at a time, because each call looks at all pages before the batch.
+    constexpr EdgeId window = EdgeId{1} << 15;
+    if (begin < end) end = 0;  // a new sweep
+    if (begin < end + window) return;
+    part->rest_ends(begin);
+    end = begin;
+  }
 };
 
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
                                    std::shared_ptr<Communicator> column, std::shared_ptr<const RemoteRows> remote,
-                                   std::shared_ptr<const EventPart> part)
-    : data_(data),
+                                   std::shared_ptr<const EventPart> part, std::shared_ptr<const MemoryMoments> moments)
+    : case_(c),
+      data_(data),
       device_(device),
       remote_(std::move(remote)),
       part_(device.has_values() ? std::move(part)
                                 : std::make_shared<const EventPart>(data, 0, remote_->nodes(), false)),
+      moments_(std::move(moments)),
       rule_(rule_of(c)),
       levels_(c.model->traits().levels),
+      vertex_width_(data.widths.vertex),
+      has_memory_(c.model->traits().memory > 0),
       rank_(device.rank()),
       node_(remote_->node_of(rank_)),
-      column_(std::move(column)) {}
+      column_(std::move(column)),
+      rested_(std::make_shared<Rested>(Rested{part_})) {}
 
 RemoteNeighbours::~RemoteNeighbours() = default;
 
@@ -90,94 +107,169 @@ NodeCounts RemoteNeighbours::counts_of(const Draws& draws, const RowsOf& rows_of
   return counts;
 }
 
+template <class RowsOf>
+std::int64_t RemoteNeighbours::asked(const Draws& draws, const RowsOf& rows_of) const {
+  const std::vector<std::int64_t> rows = counts_of(draws, rows_of).sends;
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
 void RemoteNeighbours::start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                             std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) {
-  Draws& draws = *under_way_.emplace_back(std::make_unique<Draws>());
-  draws.sequence = sequence, draws.state = &state, draws.drawn = std::move(drawn);
-  for (std::size_t set = 0; set < requests.size(); ++set) {
-    draws.drawers.push_back(state.drawer.beside());
-    draws.drawers.back().begin(requests[set], *draws.drawn[set]);
-  }
-  if (!state.scores(sequence)) draws.level = levels_;  // nothing asks for neighbours
-  ask(draws);
+                             std::vector<std::shared_ptr<BatchDraw>> drawn) {
+  const std::int64_t level = moments_->scores(sequence) ? 0 : levels_;  // else nothing asks for neighbours
+  const SharedDraws draws = under_way_.emplace_back(
+      std::make_shared<Draws>(JointDraw(case_, data_, remote_, node_, requests, std::move(drawn)), sequence, level));
+  prepare(draws, 0, [draws] { draws->of.begin(); });
 }
 
 void RemoteNeighbours::advance() {
-  for (const std::unique_ptr<Draws>& draws : under_way_) step(*draws);
-  while (!under_way_.empty() && under_way_.front()->begun == Draws::Begun::nothing) under_way_.pop_front();
+  for (const SharedDraws& draws : under_way_) step(draws);
+  while (!under_way_.empty() && under_way_.front()->begun == Begun::nothing) under_way_.pop_front();
 }
 
 void RemoteNeighbours::finish(std::int64_t iteration) {
   for (; !under_way_.empty() && under_way_.front()->sequence <= iteration; under_way_.pop_front()) {
-    while (under_way_.front()->begun != Draws::Begun::nothing) step(*under_way_.front());
+    while (under_way_.front()->begun != Begun::nothing) step(under_way_.front());
   }
 }
 
-void RemoteNeighbours::step(Draws& draws) {
-  const auto counts = [&](const auto& rows_of) { return counts_of(draws, rows_of).reversed(); };
+void RemoteNeighbours::step(const SharedDraws& shared) {
+  Draws& draws = *shared;
+  device_.await(std::exchange(draws.worked, {}));
   switch (draws.begun) {
-    case Draws::Begun::asking:
+    case Begun::preparing:
+      return ask(shared);
+    case Begun::asking:
       return draw_neighbours(draws, draws.asking.wait(*column_));
-    case Draws::Begun::drawing:
-      device_.await(draws.worked);
-      draws.answering.start(*column_, std::move(*draws.answers), counts([&](const RowsOfNode& rows) {
-        return rows.roots_of(draws.level) + rows.slots_of(draws.level);
-      }),
-                            1, ElementType::i64);
-      draws.begun = Draws::Begun::answering;
-      return;
-    case Draws::Begun::answering:
-      return take_neighbours(draws, draws.answering.wait(*column_));
-    case Draws::Begun::asking_features:
+    case Begun::drawing:
+      return send_neighbours(draws);
+    case Begun::answering:
+      return take_neighbours(shared, draws.answering.wait(*column_));
+    case Begun::asking_vertices:
+      return gather_vertices(draws, draws.asking_vertices.wait(*column_));
+    case Begun::gathering_vertices:
+      return send_vertices(draws);
+    case Begun::sending_vertices: {
+      ByNode<VertexTimes> times = has_memory_ ? draws.sending_times.wait(*column_) : ByNode<VertexTimes>();
+      ByNode<float> rows = vertex_width_ > 0 ? draws.sending_rows.wait(*column_) : ByNode<float>();
+      return end_levels(shared, std::move(times), std::move(rows));
+    }
+    case Begun::finishing:
+      return ask_features(draws);
+    case Begun::asking_features:
       return gather_features(draws, draws.asking_features.wait(*column_));
-    case Draws::Begun::gathering:
-      device_.await(draws.worked);
-      draws.sending_features.start(*column_, std::move(*draws.features),
-                                   counts([](const RowsOfNode& rows) { return rows.all_features(); }),
-                                   part_->edge_width(), ElementType::f32);
-      draws.begun = Draws::Begun::sending_features;
-      return;
-    case Draws::Begun::sending_features:
-      take_features(draws, draws.sending_features.wait(*column_));
-      draws.begun = Draws::Begun::nothing;
-      return;
-    case Draws::Begun::nothing:
+    case Begun::gathering:
+      return send_features(draws);
+    case Begun::sending_features:
+      return take_features(shared, draws.sending_rows.wait(*column_));
+    case Begun::placing:
+    case Begun::nothing:
+      draws.begun = Begun::nothing;
       return;
   }
 }
 
-void RemoteNeighbours::ask(Draws& draws) {
-  if (draws.level == levels_) {
-    if (!draws.drawers.empty()) end_levels(draws);
-    draws.begun = Draws::Begun::nothing;
-    if (part_->edge_width() > 0) ask_features(draws);
+void RemoteNeighbours::on_host(Draws& draws, Begun begun, const Work& work, std::function<void()> body) {
+  draws.begun = begun;
+  draws.worked = {};
+  if (draws.of.empty()) return body();  // there is next to nothing to do
+  HostWork given;
+  given.name = "draw_batch";
+  given.work = work;
+  given.serial = true;
+  given.body = [body = std::move(body)](Workers&) { body(); };
+  draws.worked = device_.run_on_host(std::move(given));
+}
+
+void RemoteNeighbours::prepare(const SharedDraws& draws, std::int64_t slots, std::function<void()> take) {
+  const std::int64_t level = draws->level;
+  const std::int64_t roots =
+      level < levels_ ? asked(*draws, [&](const RowsOfNode& rows) { return rows.roots_of(level); }) : 0;
+  on_host(*draws, Begun::preparing, JointDraw::work(roots, slots, 0),
+          [draws, level, more = level < levels_, take = std::move(take)] {
+            take();
+            if (more)
+              draws->roots = draws->of.roots(level);
+            else
+              draws->vertices = draws->of.vertices();
+          });
+}
+
+void RemoteNeighbours::ask(const SharedDraws& shared) {
+  Draws& draws = *shared;
+  if (draws.level == levels_ && !asks_vertices()) return end_levels(shared, {}, {});
+  if (draws.level < levels_) {
+    draws.asking.start(*column_, std::move(draws.roots),
+                       counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
+                       RemoteRoot::words, ElementType::i64);
+    draws.begun = Begun::asking;
     return;
   }
-  ByNode<RemoteRoot> lists(static_cast<std::size_t>(remote_->nodes()));
-  draws.roots.clear();
-  for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
-    std::vector<RemoteRoot>& roots = draws.roots.emplace_back();
-    if (!draws.drawn[set]->request.scores) continue;
-    roots = remote_roots(draws.drawers[set].ask(static_cast<std::size_t>(draws.level)), rule_.sampling);
-    for (const RemoteRoot& root : roots) lists[node_of(root.vertex)].push_back(root);
-  }
-  draws.asking.start(*column_, std::move(lists),
-                     counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
-                     RemoteRoot::words, ElementType::i64);
-  draws.begun = Draws::Begun::asking;
+  draws.asking_vertices.start(*column_, std::move(draws.vertices),
+                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }), 1,
+                              ElementType::i64);
+  draws.begun = Begun::asking_vertices;
 }
 
-void RemoteNeighbours::end_levels(Draws& draws) {
-  draws.state->move_to(draws.sequence, data_);
-  for (std::size_t set = 0; set < draws.drawers.size(); ++set)
-    draws.drawers[set].finish(draws.state->clock, *draws.drawn[set]);
-  // Many events at a time, because each call looks at all pages before the batch.
-  constexpr EdgeId window = EdgeId{1} << 15;
-  const EdgeId begin = draws.drawn.front()->request.batch_first;
-  if (begin < rested_) rested_ = 0;  // a new sweep
-  if (begin < rested_ + window) return;
-  part_->rest_ends(begin);
-  rested_ = begin;
+void RemoteNeighbours::end_levels(const SharedDraws& draws, ByNode<VertexTimes> times, ByNode<float> rows) {
+  const std::int64_t all = asked(*draws, [&](const RowsOfNode& of) {
+    return levels_ == 0 ? of.all_vertices() : of.roots_of(levels_ - 1) + of.slots_of(levels_ - 1);
+  });
+  const std::int64_t features = asked(*draws, [](const RowsOfNode& of) { return of.all_vertices(); }) * vertex_width_;
+  Work work = JointDraw::work(0, 0, all);
+  work.bytes_read += sizeof(float) * static_cast<double>(features);
+  work.bytes_written += sizeof(float) * static_cast<double>(features);
+  on_host(*draws, Begun::finishing, work,
+          [draws, rested = rested_, events = asks_events(), there = has_memory_, width = vertex_width_,
+           given = device_.has_values(), times = std::move(times), rows = std::move(rows)] {
+            draws->of.finish(times, there);
+            if (width > 0) draws->of.take_vertex_features(rows, width, given);
+            if (events) draws->events = draws->of.feature_events();
+            if (!draws->of.empty()) rested->rest_before(draws->of.batch_first());
+          });
+}
+
+void RemoteNeighbours::ask_features(Draws& draws) {
+  draws.begun = Begun::nothing;
+  if (!asks_events()) return;
+  draws.asking_features.start(*column_, std::move(draws.events),
+                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
+                              ElementType::i64);
+  draws.begun = Begun::asking_features;
+}
+
+void RemoteNeighbours::gather_vertices(Draws& draws, ByNode<std::int64_t> vertices) {
+  const std::int64_t count = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).received();
+  const double row = sizeof(float) * static_cast<double>(vertex_width_), asked = static_cast<double>(count);
+  const double held = row * static_cast<double>(data_.graph->vertices / remote_->nodes());
+  const double times_bytes = has_memory_ ? asked * sizeof(VertexTimes) : 0;
+  draws.times = std::make_shared<ByNode<VertexTimes>>(vertices.size());
+  draws.features = std::make_shared<ByNode<float>>(vertices.size());
+  HostWork work{"slice_features", {0, asked * row + times_bytes, asked * row + times_bytes}, 0, {}, {}};
+  if (vertex_width_ > 0) work.work.gather = {asked * row, asked * row, held, row};
+  work.body = [part = part_, moments = moments_, vertices = std::move(vertices), sequence = draws.sequence,
+               times = draws.times, rows = draws.features, has_memory = has_memory_,
+               width = device_.has_values() ? vertex_width_ : 0](Workers&) {
+    const TakenEvents taken = has_memory ? moments->taken(sequence) : TakenEvents{};
+    for (std::size_t node = 0; node < vertices.size(); ++node) {
+      (*rows)[node].resize(vertices[node].size() * static_cast<std::size_t>(width));
+      float* to = (*rows)[node].data();
+      for (const std::int64_t v : vertices[node]) {
+        if (has_memory) (*times)[node].push_back(part->times(static_cast<VertexId>(v), taken, *moments));
+        if (width > 0) part->put_vertex(static_cast<VertexId>(v), std::exchange(to, to + width));
+      }
+    }
+  };
+  draws.worked = device_.run_on_host(std::move(work));
+  draws.begun = Begun::gathering_vertices;
+}
+
+void RemoteNeighbours::send_vertices(Draws& draws) {
+  const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).reversed();
+  if (has_memory_)
+    draws.sending_times.start(*column_, std::move(*draws.times), counts, VertexTimes::words, ElementType::i64);
+  if (vertex_width_ > 0)
+    draws.sending_rows.start(*column_, std::move(*draws.features), counts, vertex_width_, ElementType::f32);
+  draws.begun = Begun::sending_vertices;
 }
 
 void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
@@ -194,51 +286,20 @@ void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
     }
   };
   draws.worked = device_.run_on_host(std::move(work));
-  draws.begun = Draws::Begun::drawing;
+  draws.begun = Begun::drawing;
 }
 
-void RemoteNeighbours::take_neighbours(Draws& draws, const ByNode<std::int64_t>& answers) {
-  std::vector<std::size_t> root_at(answers.size(), 0), slot_at(answers.size(), 0);
-  for (const std::vector<RemoteRoot>& roots : draws.roots) {
-    for (const RemoteRoot& root : roots) ++slot_at[node_of(root.vertex)];  // neighbours follow the numbers
-  }
-  for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
-    if (!draws.drawn[set]->request.scores) continue;
-    NeighbourSample sample;
-    sample.offsets.push_back(0);
-    for (std::size_t r = 0; r < draws.roots[set].size(); ++r) {
-      const std::size_t node = node_of(draws.roots[set][r].vertex);
-      const std::int64_t count = answers[node][root_at[node]++];
-      for (std::int64_t s = 0; s < count; ++s) {
-        const auto neighbour = std::bit_cast<TimedNeighbour>(answers[node][slot_at[node]++]);
-        sample.vertex.push_back(neighbour.vertex);
-        sample.event.push_back(neighbour.event);
-        sample.slot_root.push_back(static_cast<std::int64_t>(r));
-      }
-      sample.offsets.push_back(static_cast<std::int64_t>(sample.vertex.size()));
-    }
-    draws.drawers[set].answer(static_cast<std::size_t>(draws.level), std::move(sample));
-  }
-  ++draws.level;
-  ask(draws);
+void RemoteNeighbours::send_neighbours(Draws& draws) {
+  const NodeCounts counts =
+      counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level) + rows.slots_of(draws.level); });
+  draws.answering.start(*column_, std::move(*draws.answers), counts.reversed(), 1, ElementType::i64);
+  draws.begun = Begun::answering;
 }
 
-void RemoteNeighbours::ask_features(Draws& draws) {
-  ByNode<EdgeId> lists(static_cast<std::size_t>(remote_->nodes()));
-  for (const std::shared_ptr<BatchDraw>& drawn : draws.drawn) {
-    std::vector<Draws::Place>& places = draws.places.emplace_back();
-    FeatureEvents wanted = events_with_features(*drawn);
-    for (const EdgeId event : wanted.events) {
-      const auto node = static_cast<std::size_t>(remote_->holder(*data_.graph, event, node_));
-      places.push_back({node, lists[node].size()});
-      lists[node].push_back(event);
-    }
-    draws.place_of.push_back(std::move(wanted.place_of));
-  }
-  draws.asking_features.start(*column_, std::move(lists),
-                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
-                              ElementType::i64);
-  draws.begun = Draws::Begun::asking_features;
+void RemoteNeighbours::take_neighbours(const SharedDraws& draws, ByNode<std::int64_t> answers) {
+  const std::int64_t level = draws->level++;
+  const std::int64_t slots = asked(*draws, [&](const RowsOfNode& rows) { return rows.slots_of(level); });
+  prepare(draws, slots, [draws, level, answers = std::move(answers)] { draws->of.take_neighbours(level, answers); });
 }
 
 void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
@@ -261,27 +322,28 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
     };
   }
   draws.worked = device_.run_on_host(std::move(work));
-  draws.begun = Draws::Begun::gathering;
+  draws.begun = Begun::gathering;
 }
 
-void RemoteNeighbours::take_features(Draws& draws, const ByNode<float>& rows) const {
+void RemoteNeighbours::send_features(Draws& draws) {
+  const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); });
+  draws.sending_rows.start(*column_, std::move(*draws.features), counts.reversed(), part_->edge_width(),
+                           ElementType::f32);
+  draws.begun = Begun::sending_features;
+}
+
+void RemoteNeighbours::take_features(const SharedDraws& draws, ByNode<float> rows) {
   const std::int64_t width = part_->edge_width();
-  for (std::size_t set = 0; set < draws.drawn.size(); ++set) {
-    BatchDraw& drawn = *draws.drawn[set];
-    auto next = draws.place_of[set].begin();
-    const auto take = [&](const std::vector<EdgeId>& wanted) {
-      std::vector<float>& to = drawn.edge_features.emplace_back();
-      if (!device_.has_values()) return;
-      to.reserve(wanted.size() * static_cast<std::size_t>(width));
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const Draws::Place& place = draws.places[set][*next++];
-        const auto first = rows[place.node].begin() + static_cast<std::int64_t>(place.row) * width;
-        to.insert(to.end(), first, first + width);
-      }
-    };
-    take(drawn.mail_events);
-    for (const DrawnLevel& level : drawn.levels) take(level.events);
-  }
+  const std::int64_t count = asked(*draws, [&](const RowsOfNode& of) {
+    std::int64_t sum = of.all_mails();
+    for (std::int64_t level = 0; level < levels_; ++level) sum += of.slots_of(level);
+    return sum;
+  });
+  const double bytes = 4.0 * static_cast<double>(width * count);
+  on_host(*draws, Begun::placing, {0, bytes, bytes},
+          [draws, width, there = device_.has_values(), rows = std::move(rows)] {
+            draws->of.take_features(rows, width, there);
+          });
 }
 
 }  // namespace strobe

@@ -26,7 +26,7 @@ std::int64_t sum_of_level(const std::vector<std::int64_t>& rows, std::int64_t le
 
 RowsOfNode zero_rows(std::size_t sets, std::size_t levels) {
   RowsOfNode rows;
-  rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+  rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0), rows.distinct.assign(sets, 0);
   rows.features.assign(sets, 0);
   rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
   return rows;
@@ -72,20 +72,26 @@ FeatureEvents events_with_features(const BatchDraw& drawn) {
 
 std::int64_t RowsOfNode::all_vertices() const { return sum_of_rows(vertices); }
 std::int64_t RowsOfNode::all_mails() const { return sum_of_rows(mails); }
+std::int64_t RowsOfNode::all_distinct() const { return sum_of_rows(distinct); }
 std::int64_t RowsOfNode::all_features() const { return sum_of_rows(features); }
 std::int64_t RowsOfNode::roots_of(std::int64_t level) const { return sum_of_level(roots, level, features.size()); }
 std::int64_t RowsOfNode::slots_of(std::int64_t level) const { return sum_of_level(slots, level, features.size()); }
 
+std::int64_t vertex_answer_bytes(const EventCase& c) {
+  constexpr std::int64_t times = sizeof(VertexTimes), value = sizeof(float);
+  return (c.model->traits().memory > 0 ? times : 0) + c.data.widths.vertex * value;
+}
+
 RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations)
     : ranks_(order.groups().ranks()), nodes_(nodes) {
-  GroupDrawState state(c, order, 0);
+  BatchDrawer drawer(c, c.training, true);
   std::map<std::array<std::int64_t, 3>, std::shared_ptr<const IterationRows>> known;
   const std::int64_t j = order.groups().j, groups = c.training.task->negative_groups;
   for (std::int64_t n = 0; n < iterations; ++n) {
     // Iterations with the same batch, negatives and ranks draw the same.
     const std::int64_t negatives = n / order.batches() * j % groups;
     std::shared_ptr<const IterationRows>& rows = known[{n % order.batches(), negatives, n % j}];
-    if (rows == nullptr) rows = std::make_shared<const IterationRows>(drawn_rows(c, order, n, state));
+    if (rows == nullptr) rows = std::make_shared<const IterationRows>(drawn_rows(c, order, n, drawer));
     rows_.push_back(rows);
   }
   find_most();
@@ -94,16 +100,16 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
 RemoteRows::RemoteRows(const EvaluationOrder& order, std::int64_t ranks, std::int64_t nodes)
     : ranks_(ranks), nodes_(nodes), in_turn_(true) {
   const EventCase& c = order.events();
-  EvaluationState state(order);
+  const EvaluationMoments moments(order);
+  BatchDrawer drawer(c, c.data, true);
   Workers workers(1);
   BatchDraw drawn;
   for (std::int64_t n = 0; n < order.steps(); ++n) {
     const std::vector<BatchRequest> requests = order.step(n).requests;
     IterationRows rows(static_cast<std::size_t>(nodes_), zero_rows(requests.size(), c.model->traits().levels));
-    state.move_to(n, c.data);
     for (std::size_t set = 0; set < requests.size(); ++set) {
-      state.drawer.draw(requests[set], state.clock, workers, drawn);
-      count(drawn, state.drawer.asked(), c.data, node_of(n % ranks), set, rows.data());
+      drawer.draw(requests[set], moments, n, workers, drawn);
+      count(drawn, drawer, c.data, node_of(n % ranks), set, rows.data());
     }
     rows_.push_back(std::make_shared<const IterationRows>(std::move(rows)));
   }
@@ -111,31 +117,33 @@ RemoteRows::RemoteRows(const EvaluationOrder& order, std::int64_t ranks, std::in
 }
 
 RemoteRows::IterationRows RemoteRows::drawn_rows(const EventCase& c, const BatchOrder& order, std::int64_t n,
-                                                 GroupDrawState& state) const {
+                                                 BatchDrawer& drawer) const {
+  const TrainingMoments moments(order);
   Workers workers(1);
   BatchDraw drawn;
   const std::size_t sets = order.groups().j, ranks = ranks_;
   IterationRows all(ranks * static_cast<std::size_t>(nodes_), zero_rows(sets, c.model->traits().levels));
-  state.move_to(n, c.training);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
     for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
-      state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
-                        workers, drawn);
-      count(drawn, state.drawer.asked(), c.training, node_of(static_cast<std::int64_t>(rank)), set,
+      drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), moments, n, workers,
+                  drawn);
+      count(drawn, drawer, c.training, node_of(static_cast<std::int64_t>(rank)), set,
             all.data() + rank * static_cast<std::size_t>(nodes_));
     }
   }
   return all;
 }
 
-void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data,
-                       std::int64_t own, std::size_t set, RowsOfNode* all) const {
+void RemoteRows::count(const BatchDraw& drawn, BatchDrawer& drawer, const EventData& data, std::int64_t own,
+                       std::size_t set, RowsOfNode* all) const {
   const auto on = [&](std::int64_t node) -> RowsOfNode& { return all[node]; };
   const auto of = [&](std::int64_t v) -> RowsOfNode& { return on(v % nodes_); };
   for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
   for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
   for (const std::int64_t v : drawn.written) ++of(v).written;
+  for (const VertexId v : drawer.distinct()) ++of(v).distinct[set];
+  const std::vector<VertexId>& asked = drawer.asked();  // begins with the roots of the innermost level
   if (data.widths.edge > 0) {
     for (const EdgeId e : events_with_features(drawn).events) ++on(holder(*data.graph, e, own)).features[set];
   }
@@ -204,12 +212,14 @@ std::uint64_t RemoteRows::sent_bytes(std::int64_t first, std::int64_t end, std::
   return bytes;
 }
 
-std::uint64_t RemoteRows::drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t edge_width) const {
+std::uint64_t RemoteRows::drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t vertex_bytes,
+                                        std::int64_t edge_width) const {
   constexpr std::int64_t number = sizeof(std::int64_t), value = sizeof(float), root = sizeof(RemoteRoot);
   std::int64_t bytes = 0;
   for_each_remote(first, end, [&](const RowsOfNode& asked) {
     for (std::size_t at = 0; at < asked.roots.size(); ++at)
       bytes += asked.roots[at] * root + (asked.roots[at] + asked.slots[at]) * number;
+    if (vertex_bytes > 0) bytes += asked.all_distinct() * (number + vertex_bytes);
     for (std::size_t set = 0; edge_width > 0 && set < asked.features.size(); ++set)
       bytes += asked.features[set] * (number + edge_width * value);
   });

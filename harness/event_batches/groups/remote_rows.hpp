@@ -12,18 +12,19 @@
 
 namespace strobe {
 
-struct GroupDrawState;
 class EvaluationOrder;
 
 /// The rows of one node that one rank reads and writes in one iteration.
 struct RowsOfNode {
   std::vector<std::int64_t> vertices, mails;  // by set of negatives: rows read, and those of them with a mail
+  std::vector<std::int64_t> distinct;         // by set: vertices whose times and features the draw asks for
   std::int64_t written = 0;
   /// [set, level] Roots whose vertex the node owns, and their neighbours; levels outermost first.
   std::vector<std::int64_t> roots, slots;
   std::vector<std::int64_t> features;  // by set: events whose edge features the node sends
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;
+  std::int64_t all_distinct() const;
   /// Roots and neighbours of a level, of all sets.
   std::int64_t roots_of(std::int64_t level) const;
   std::int64_t slots_of(std::int64_t level) const;
@@ -37,6 +38,10 @@ struct FeatureEvents {
 };
 /// Cost: O(mails and slots).
 FeatureEvents events_with_features(const BatchDraw& drawn);
+
+/// Bytes that a node answers about a vertex of a draw: the times of its memory, its features and its static memory. 0:
+/// draws ask for none.
+std::int64_t vertex_answer_bytes(const EventCase& c);
 
 /// Row v of the memory is on node v mod `nodes`. Each node has the same number of consecutive ranks.
 class RemoteRows {
@@ -68,9 +73,10 @@ class RemoteRows {
   /// Total bytes that all ranks send in the iterations [first, end): vertex numbers, and rows of memory and mails. A
   /// row of memory has `row_bytes`.
   std::uint64_t sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const;
-  /// Total bytes that all ranks send to draw the batches of these iterations: roots, their neighbours, and features of
-  /// `edge_width` values.
-  std::uint64_t drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t edge_width) const;
+  /// Total bytes that all ranks send to draw the batches of these iterations: roots, their neighbours, answers of
+  /// `vertex_bytes` about vertices, and features of `edge_width` values.
+  std::uint64_t drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t vertex_bytes,
+                              std::int64_t edge_width) const;
 
  private:
   /// Calls visit(rows) for the rows that each rank reads and writes on each node but its own.
@@ -79,11 +85,10 @@ class RemoteRows {
   using IterationRows = std::vector<RowsOfNode>;  // [rank, node]
 
   /// Draws the batches that begin in iteration `n`.
-  IterationRows drawn_rows(const EventCase& c, const BatchOrder& order, std::int64_t n, GroupDrawState& state) const;
-  /// Adds a draw of a rank of node `own` to its rows `all` [node]. `asked` begins with the roots of the innermost
-  /// level.
-  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data, std::int64_t own,
-             std::size_t set, RowsOfNode* all) const;
+  IterationRows drawn_rows(const EventCase& c, const BatchOrder& order, std::int64_t n, BatchDrawer& drawer) const;
+  /// Adds a draw of a rank of node `own` to its rows `all` [node].
+  void count(const BatchDraw& drawn, BatchDrawer& drawer, const EventData& data, std::int64_t own, std::size_t set,
+             RowsOfNode* all) const;
   void find_most();
 
   std::int64_t ranks_, nodes_;

@@ -68,17 +68,16 @@ FieldTable event_group_fields() {
                "copies of the memory, each in another part of the events (memory parallelism); 0 = ranks / (i j)", 0,
                1 << 20)
       .boolean("pipeline", &S::pipeline, "memory of the next batch is read while gradients of this one are computed")
-      .integer(
-          "prefetch", &S::prefetch, "",
-          "iterations that batches are drawn ahead; 0 = j with pipeline (j + 1 with memory_layout=distributed), none "
-          "without",
-          0, 1 << 20)
+      .integer("prefetch", &S::prefetch, "",
+               "iterations that batches are drawn ahead; 0 = j with pipeline (1 or 2 more with "
+               "memory_layout=distributed), none "
+               "without",
+               0, 1 << 20)
       .choice("presample", &S::presample, {"none", "memory", "disk"},
               "where batches lie that are drawn before training; none = drawn while training")
-      .choice(
-          "memory_layout", &S::memory_layout, {"copy", "distributed"},
-          "each copy of the memory on one node; or vertex v's memory, neighbours and edge features on node v mod nodes "
-          "(k = 1)")
+      .choice("memory_layout", &S::memory_layout, {"copy", "distributed"},
+              "each copy of the memory on one node; or vertex v's memory, neighbours and features on node v mod nodes "
+              "(k = 1)")
       .integer("nodes", &S::nodes, "",
                "over how many nodes vertices lie with memory_layout=distributed; 0 = those of the cluster that the "
                "ranks need, 1 without",

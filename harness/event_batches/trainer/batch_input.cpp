@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "harness/event_batches/batches/static_memory.hpp"
 #include "harness/event_batches/trainer/feature_pages.hpp"
 #include "workloads/graph/event_data.hpp"
 
@@ -37,7 +36,7 @@ struct FeatureRows {
   const std::vector<std::int64_t>* of = nullptr;
   bool of_events = false;
   std::int64_t width = 0;
-  const float* given = nullptr;  // [count, width], from other nodes; null: read here
+  const std::vector<float>* given = nullptr;  // [count, width], from other nodes; null: read here
   std::int64_t count() const { return static_cast<std::int64_t>(of->size()); }
 };
 
@@ -46,7 +45,7 @@ template <class Times, class Features>
 void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& times, const Features& features) {
   const EventWidths& widths = data.widths;
   const auto given = [&](std::size_t section) {
-    return drawn.edge_features.empty() ? nullptr : drawn.edge_features[section].data();
+    return drawn.edge_features.empty() ? nullptr : &drawn.edge_features[section];
   };
   times(drawn.mail_dt);
   times(drawn.root_dt);
@@ -54,22 +53,15 @@ void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& t
   features(FeatureRows{&drawn.mail_events, true, widths.edge, given(0)});
   for (std::size_t l = 0; l < drawn.levels.size(); ++l)
     features(FeatureRows{&drawn.levels[l].events, true, widths.edge, given(1 + l)});
-  features(FeatureRows{&drawn.vertices, false, widths.vertex});
-}
-
-/// Writes a vertex's features, then its static memory, [width].
-void put_vertex(const EventData& data, VertexId vertex, float* to) {
-  const std::int64_t own = data.whole->vertex_feature_width;
-  std::copy_n(data.whole->vertex_features.data() + vertex * own, own, to);
-  if (data.static_memory != nullptr)
-    std::copy_n(data.static_memory->row(vertex), data.static_memory->width(), to + own);
+  features(
+      FeatureRows{&drawn.vertices, false, widths.vertex, drawn.vertex_features ? &*drawn.vertex_features : nullptr});
 }
 
 template <class Real>
 void put_features(const EventData& data, const FeatureRows& rows, Real* to, Workers& workers) {
   if (rows.width == 0) return;
   if (rows.given != nullptr) {
-    std::copy_n(rows.given, rows.count() * rows.width, to);
+    std::copy(rows.given->begin(), rows.given->end(), to);
     return;
   }
   constexpr std::int64_t of_task = 512;
@@ -81,7 +73,7 @@ void put_features(const EventData& data, const FeatureRows& rows, Real* to, Work
       if (rows.of_events)
         edge_feature_row(*data.whole, data.number(which), row.data());
       else
-        put_vertex(data, which, row.data());
+        data.put_vertex(which, row.data());
       std::copy(row.begin(), row.end(), to + i * rows.width);
     }
   });
@@ -232,7 +224,7 @@ BatchLoader::Extent BatchLoader::extent_of(const BatchDraw& drawn) const {
       [&](const FeatureRows& rows) {
         extent.reals += rounded(rows.count() * rows.width, element);
         // Features from other nodes lie in a row already.
-        if (!rows.of_events || drawn.edge_features.empty()) extent.features += rows.count() * rows.width;
+        if (rows.given == nullptr) extent.features += rows.count() * rows.width;
       });
   return extent;
 }

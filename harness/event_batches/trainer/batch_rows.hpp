@@ -17,8 +17,8 @@ struct BatchRows {
   std::int64_t batches = 0;  // number of batches drawn: all of the sweep, or evenly spread over it
 };
 
-/// Draws batches with about `most_events` events in total, but at least eight batches. Cost: O(training events + drawn
-/// events x neighbours). Throws InvalidRequest for an event without a negative.
+/// Draws batches with about `most_events` events in total, but at least eight batches. Cost: O(drawn events x
+/// neighbours). Throws InvalidRequest for an event without a negative.
 BatchRows batch_rows(const EventCase& c, const BatchOrder& order, std::int64_t most_events = 200'000);
 
 }  // namespace strobe

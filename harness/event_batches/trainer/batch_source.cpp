@@ -8,6 +8,12 @@
 #include "harness/event_batches/trainer/feature_pages.hpp"
 
 namespace strobe {
+namespace {
+
+/// Calls of `advance` in an iteration of GroupTrainer.
+constexpr std::int64_t steps_of_iteration = 5;
+
+}  // namespace
 
 void GroupDrawState::move_to(std::int64_t sequence, const EventData& data) {
   for (; next < sequence; ++next) {
@@ -31,9 +37,13 @@ EventBatchSource::EventBatchSource(std::shared_ptr<const EventCase> c, const Bat
       rank_(rank),
       device_(device),
       ahead_(case_->options.draws_ahead(order.groups().j)),
-      end_(order.first_iteration(case_->planned_epochs())),
-      state_(std::make_shared<GroupDrawState>(*case_, order, order.groups().copy_of(rank))) {
+      end_(order.first_iteration(case_->planned_epochs())) {
   if (case_->options.presample != "none") presample();
+}
+
+const std::shared_ptr<GroupDrawState>& EventBatchSource::state() {
+  if (state_ == nullptr) state_ = std::make_shared<GroupDrawState>(*case_, order_, copy());
+  return state_;
 }
 
 DeviceEvent EventBatchSource::start_draw(std::int64_t sequence, const BatchRequest& request,
@@ -41,7 +51,7 @@ DeviceEvent EventBatchSource::start_draw(std::int64_t sequence, const BatchReque
   HostWork work;
   work.name = "draw_batch";
   work.work = drawing_work(*case_, case_->training, request);
-  work.body = [state = state_, drawn = std::move(drawn), request, sequence, c = case_](Workers& workers) {
+  work.body = [state = state(), drawn = std::move(drawn), request, sequence, c = case_](Workers& workers) {
     state->move_to(sequence, c->training);
     state->drawer.draw(request, state->clock, workers, *drawn);
     read_features_ahead(c->training, *drawn);
@@ -55,7 +65,7 @@ DrawnSets EventBatchSource::start(std::int64_t sequence) {
   for (std::int64_t set = 0; set < order_.groups().j; ++set) {
     const BatchRequest request = request_of(order_, sequence, rank_, set);
     if (presampled_ != nullptr) {
-      PresampledDraw kept = presampled_->find(PresampledKey::of(order_, sequence, state_->copy, request));
+      PresampledDraw kept = presampled_->find(PresampledKey::of(order_, sequence, copy(), request));
       if (kept.reading.body) sets.ready = device_.run_on_host(std::move(kept.reading));
       sets.draws.push_back(std::move(kept.drawn));
     } else {
@@ -69,8 +79,9 @@ DrawnSets EventBatchSource::start(std::int64_t sequence) {
 
 void EventBatchSource::join(std::unique_ptr<JointDraws> joint) {
   joint_ = std::move(joint);
-  // Messages take steps during an iteration, so the draws begin one iteration earlier.
-  if (case_->options.prefetch == 0 && ahead_ > 0) ++ahead_;
+  // Messages take steps during an iteration, so the draws begin earlier. The last iteration lacks a step.
+  if (case_->options.prefetch == 0 && ahead_ > 0)
+    ahead_ += std::max<std::int64_t>(1, (joint_->steps() + steps_of_iteration) / steps_of_iteration - 1);
 }
 
 void EventBatchSource::start_jointly(std::int64_t sequence) {
@@ -84,7 +95,7 @@ void EventBatchSource::start_jointly(std::int64_t sequence) {
     requests.push_back(request_of(order_, sequence, rank_, set));
     sets.draws.push_back(drawn.emplace_back(std::make_shared<BatchDraw>()));
   }
-  joint_->start(sequence, requests, std::move(drawn), *state_);
+  joint_->start(sequence, requests, std::move(drawn));
   if (begins) coming_.push_back(std::move(sets));
 }
 
@@ -123,9 +134,9 @@ void EventBatchSource::draw_ahead(std::int64_t iteration, std::int64_t epoch_end
 void EventBatchSource::restart(std::int64_t sequence, std::int64_t iteration) {
   coming_.clear();
   joined_ = std::max<std::int64_t>(0, iteration - order_.groups().j + 1);
-  state_->next = sequence;
-  while (!order_.begins_sweep(state_->copy, state_->next)) --state_->next;
-  meet(iteration - 1);
+  if (joint_ != nullptr) return meet(iteration - 1);
+  state()->next = sequence;
+  while (!order_.begins_sweep(copy(), state()->next)) --state()->next;
 }
 
 void EventBatchSource::presample() {
@@ -133,7 +144,7 @@ void EventBatchSource::presample() {
   for (std::int64_t n = order_.groups().subgroup_of(rank_); n < end_; n += order_.groups().j) {
     for (std::int64_t set = 0; set < order_.groups().j; ++set) {
       const BatchRequest request = request_of(order_, n, rank_, set);
-      const PresampledKey key = PresampledKey::of(order_, n, state_->copy, request);
+      const PresampledKey key = PresampledKey::of(order_, n, copy(), request);
       if (presampled_->has(key)) continue;
       const auto drawn = std::make_shared<BatchDraw>();
       device_.await(start_draw(n, request, drawn));

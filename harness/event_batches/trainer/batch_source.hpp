@@ -18,8 +18,6 @@ struct WalkState {
   virtual ~WalkState() = default;
   /// Moves the clock to the moment when batch `sequence` is read.
   virtual void move_to(std::int64_t sequence, const EventData& data) = 0;
-  /// Whether any rank scores events of batch `sequence`.
-  virtual bool scores(std::int64_t /*sequence*/) const { return true; }
 
   BatchDrawer drawer;
   MemoryClock clock;
@@ -36,6 +34,19 @@ struct GroupDrawState final : WalkState {
   std::int64_t copy;
   std::int64_t width;     // of memory; 0: there are no mails
   std::int64_t next = 0;  // the first batch that the clock has not passed
+};
+
+/// The moments of training on one copy of the memory.
+class TrainingMoments final : public MemoryMoments {
+ public:
+  explicit TrainingMoments(const BatchOrder& order) : order_(order) {}
+  TakenEvents taken(std::int64_t sequence) const override {
+    return {0, order_.batch_at(0, sequence) * order_.whole_batch()};
+  }
+  EdgeId batch_begin(EdgeId event) const override { return event / order_.whole_batch() * order_.whole_batch(); }
+
+ private:
+  BatchOrder order_;
 };
 
 /// The draw of a rank for the batch that it begins in iteration `sequence`, with set `set` of negatives.
@@ -55,13 +66,14 @@ class JointDraws {
   virtual ~JointDraws() = default;
   /// Begins to draw the batch that this rank begins in iteration `sequence`: for each request, a draw that comes into
   /// `drawn`. Gives other ranks what they need for theirs. Both lists are empty if this rank begins no batch there.
-  /// `state` must live until the draws have ended.
   virtual void start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                     std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) = 0;
+                     std::vector<std::shared_ptr<BatchDraw>> drawn) = 0;
   /// Takes one step of every draw under way: the messages of its last step have had the time since then.
   virtual void advance() = 0;
   /// Ends the draws of all iterations up to `iteration`.
   virtual void finish(std::int64_t iteration) = 0;
+  /// The number of steps that a draw takes.
+  virtual std::int64_t steps() const = 0;
 };
 
 class EventBatchSource {
@@ -87,7 +99,7 @@ class EventBatchSource {
   /// Continues in `iteration` with batch `sequence`, which this rank may have begun before. The clock moves there again
   /// from the beginning of its sweep. Joint draws of all batches in training are made again.
   void restart(std::int64_t sequence, std::int64_t iteration);
-  std::int64_t copy() const { return state_->copy; }
+  std::int64_t copy() const { return order_.groups().copy_of(rank_); }
 
  private:
   DrawnSets start(std::int64_t sequence);
@@ -95,14 +107,15 @@ class EventBatchSource {
   void start_jointly_to(std::int64_t last);
   DeviceEvent start_draw(std::int64_t sequence, const BatchRequest& request, std::shared_ptr<BatchDraw> drawn);
   void presample();
+  const std::shared_ptr<GroupDrawState>& state();
 
   std::shared_ptr<const EventCase> case_;
   BatchOrder order_;
   int rank_;
   Device& device_;
-  std::int64_t ahead_;  // iterations
-  std::int64_t end_;    // number of iterations of the run
-  std::shared_ptr<GroupDrawState> state_;
+  std::int64_t ahead_;                     // iterations
+  std::int64_t end_;                       // number of iterations of the run
+  std::shared_ptr<GroupDrawState> state_;  // null until the rank draws alone
   std::deque<DrawnSets> coming_;
   std::unique_ptr<JointDraws> joint_;              // null: each rank draws alone
   std::int64_t joined_ = 0;                        // iterations whose joint draws have begun

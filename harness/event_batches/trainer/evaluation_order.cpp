@@ -91,6 +91,12 @@ EvaluationStep EvaluationOrder::step(std::int64_t number) const {
   return step;
 }
 
+EdgeId EvaluationOrder::batch_begin(EdgeId event) const {
+  std::size_t part = 0;
+  while (parts_[part].last <= event) ++part;
+  return event - (event - parts_[part].first) % batch_;
+}
+
 EvaluationOrder whole_evaluation(const EventCase& c) {
   std::vector<EvaluatedEvents> all{{0, c.data.task->split.train_end, false, ""}};
   for (const EvaluatedEvents& part : judged_events(c)) all.push_back(part);

@@ -48,6 +48,8 @@ class EvaluationOrder {
   const std::vector<EvaluatedEvents>& parts() const { return parts_; }
   std::int64_t steps() const { return first_step_.back(); }
   EvaluationStep step(std::int64_t number) const;
+  /// The first event of the batch of `event`, which is in one of the parts.
+  EdgeId batch_begin(EdgeId event) const;
   const EventCase& events() const { return case_; }
 
  private:
@@ -63,11 +65,25 @@ class EvaluationOrder {
 /// Training events, then those of validation and test.
 EvaluationOrder whole_evaluation(const EventCase& c);
 
+/// The moments of an evaluation's steps.
+class EvaluationMoments final : public MemoryMoments {
+ public:
+  /// `order` must outlive it.
+  explicit EvaluationMoments(const EvaluationOrder& order) : order_(order) {}
+  bool scores(std::int64_t sequence) const override { return order_.step(sequence).scores; }
+  TakenEvents taken(std::int64_t sequence) const override {
+    return {order_.parts().front().first, order_.step(sequence).requests.front().batch_first};
+  }
+  EdgeId batch_begin(EdgeId event) const override { return order_.batch_begin(event); }
+
+ private:
+  const EvaluationOrder& order_;
+};
+
 /// The state of drawing an evaluation's steps.
 struct EvaluationState final : WalkState {
   explicit EvaluationState(const EvaluationOrder& of) : WalkState(of.events(), of.events().data), order(of) {}
   void move_to(std::int64_t sequence, const EventData& data) override;
-  bool scores(std::int64_t sequence) const override { return order.step(sequence).scores; }
 
   const EvaluationOrder& order;
   std::int64_t next = 0;  // the first step that the clock has not passed

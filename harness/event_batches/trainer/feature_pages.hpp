@@ -32,7 +32,8 @@ inline void advise_feature_rows(const Column<float>& values, std::int64_t width,
 inline void advise_features(const EventData& data, const BatchDraw& drawn, AdviseBytes advise) {
   if (!spares_process_memory()) return;
   const EventGraph& whole = *data.whole;
-  advise_feature_rows(whole.vertex_features, whole.vertex_feature_width, drawn.vertices, advise);
+  if (!drawn.vertex_features)
+    advise_feature_rows(whole.vertex_features, whole.vertex_feature_width, drawn.vertices, advise);
   if (whole.edge_features.empty() || !drawn.edge_features.empty()) return;
   std::vector<std::int64_t> events;
   const auto add = [&](const std::vector<std::int64_t>& some) {

@@ -6,6 +6,7 @@
 
 #include "core/random.hpp"
 #include "tests/cli/launch/mpi_program.hpp"
+#include "workloads/binary/binary_graph.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -33,13 +34,15 @@ class EventsInParts : public MpiProgram {
                                const std::vector<std::string>& more = {},
                                const std::string& model = "tgn-attn:memory=8,time=4,neighbours=3") {
     std::vector<std::string> all;
-    std::istringstream words("run --workload visits.csv:format=jodie --model " + model +
+    std::istringstream words("run --workload " + workload_ + " --model " + model +
                              " --task future-links:candidates=4 --comm mpi --strategy event_batch:batch=200,k=1," +
                              ways + " --ranks " + std::to_string(ranks) + " --epochs " + epochs + " --out " + out);
     for (std::string word; words >> word;) all.push_back(word);
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
+
+  std::string workload_ = "visits.csv:format=jodie";
 
   Json row_of(int ranks, const std::vector<std::string>& words, const std::string& out) {
     const Outcome outcome = mpirun(std::to_string(ranks), words);
@@ -73,10 +76,39 @@ TEST_F(EventsInParts, AProcessOfFourHoldsItsNodesPart) {
   }
 }
 
+TEST_F(EventsInParts, AProcessOfFourHoldsFeaturesOfItsVertices) {
+  constexpr std::int64_t vertex_count = 20001, width = 40, events = 3000;
+  const RandomStream random(9, random_purpose::test);
+  EventGraph graph;
+  graph.vertices = vertex_count, graph.vertex_feature_width = width;
+  for (std::uint64_t e = 0; e < events; ++e) {
+    graph.source.push_back(static_cast<VertexId>(random.below(2 * e, vertex_count)));
+    graph.target.push_back(static_cast<VertexId>(random.below(2 * e + 1, vertex_count)));
+    graph.time.push_back(static_cast<double>(e / 2));
+  }
+  for (std::int64_t i = 0; i < vertex_count * width; ++i)
+    graph.vertex_features.push_back(static_cast<float>(i % 13) / 8.0F);
+  graph.original_id = std::vector<std::int64_t>(vertex_count, 7);
+  write_binary_graph(graph, (folder_ / "featured.strobe").string());
+  workload_ = "featured.strobe";
+  const Json copy = row_of(4, run("i=4", 4, "2", "copy"), "copy");
+  const Json apart = row_of(4, run("i=4,memory_layout=distributed,nodes=4", 4, "2", "apart"), "apart");
+  EXPECT_EQ(apart.at("loss"), copy.at("loss"));
+  EXPECT_EQ(apart.at("metrics"), copy.at("metrics"));
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const std::int64_t own = (vertex_count - static_cast<std::int64_t>(rank) + 3) / 4;
+    EXPECT_EQ(apart.at("memory_bytes").at("host").at("features").at(rank), 4 * own * width) << rank;
+  }
+}
+
 TEST_F(EventsInParts, AStoppedRunOfFourProcessesGoesOnBitForBit) {
   write_visits(3000, 3);
-  for (const std::string model : {"tgn-attn:memory=8,time=4,neighbours=3", "tgat:hidden=8,time=4,neighbours=3"}) {
-    const std::string name = model.substr(0, 4), copy = "i=2,j=2", ways = copy + ",memory_layout=distributed,nodes=4";
+  const std::string tgn = "tgn-attn:memory=8,time=4,neighbours=3";
+  const std::vector<std::string> models{tgn, "tgat:hidden=8,time=4,neighbours=3",
+                                        tgn + ",static=pretrained,static_epochs=2"};
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const std::string &model = models[m], name = std::to_string(m);
+    const std::string copy = "i=2,j=2", ways = copy + ",memory_layout=distributed,nodes=4";
     const std::vector<std::string> keep{"--checkpoint", "state-" + name};
     const Json whole = row_of(4, run(ways, 4, "3", "whole-" + name, {}, model), "whole-" + name);
     row_of(4, run(ways + ",prefetch=3", 4, "1", "begun-" + name, keep, model), "begun-" + name);

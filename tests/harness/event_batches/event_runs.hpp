@@ -103,6 +103,18 @@ inline TrainedRun train(const test::TemporaryFolder& folder, const Case& c, Mode
   return run;
 }
 
+/// Resident bytes of the mappings of a file in this process.
+inline std::uint64_t resident_bytes(const std::string& path) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::uint64_t bytes = 0;
+  bool of_file = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find('-') < line.find(' ')) of_file = line.find(path) != std::string::npos;
+    if (of_file && line.rfind("Rss:", 0) == 0) bytes += 1024 * std::stoull(line.substr(4));
+  }
+  return bytes;
+}
+
 inline void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance,
                         const std::string& what) {
   ASSERT_EQ(a.size(), b.size()) << what;

@@ -9,6 +9,7 @@
 #include "harness/event_batches/batches/event_part.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
+#include "harness/event_batches/trainer/evaluation_order.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/graph/event_data.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 using event_test::event_case;
 using event_test::random_visits;
+using event_test::resident_bytes;
 using event_test::train;
 using event_test::TrainedRun;
 
@@ -145,18 +147,6 @@ TEST(EventPart, ANodeHoldsFeaturesAndNeighboursOfItsVerticesAlone) {
   EXPECT_EQ(EventPart(data, 0, nodes, false).graph_bytes(), 0u);
 }
 
-/// Resident bytes of the mappings of a file in this process.
-std::uint64_t resident_bytes(const std::string& path) {
-  std::ifstream smaps("/proc/self/smaps");
-  std::uint64_t bytes = 0;
-  bool of_file = false;
-  for (std::string line; std::getline(smaps, line);) {
-    if (line.find('-') < line.find(' ')) of_file = line.find(path) != std::string::npos;
-    if (of_file && line.rfind("Rss:", 0) == 0) bytes += 1024 * std::stoull(line.substr(4));
-  }
-  return bytes;
-}
-
 /// A sum over all events, which reads their ends and times.
 double sum_of_events(const EventGraph& graph) {
   double sum = 0;
@@ -238,6 +228,8 @@ TEST(RemoteNeighbours, EveryModelAndSamplerTrainsAsWithAllEvents) {
   }
   models.push_back(tgn);
   models.back()["mail_dt"] = "event_minus_memory";
+  models.push_back(tgn);
+  models.back().update({{"static", "pretrained"}, {"static_epochs", 2}});
   for (const char* sampling : {"recent", "uniform", "tgl_compat"})  // two levels, no memory
     models.push_back({{"name", "tgat"}, {"hidden", 6}, {"time", 4}, {"neighbours", 3}, {"sampling", sampling}});
   for (const Json& model : models) {
@@ -269,6 +261,40 @@ TEST(RemoteNeighbours, AnyNumberOfIterationsAheadGivesTheSameBits) {
       how.update(ahead);
       EXPECT_EQ(train(folder, distributed_case(visits, {2, 2, 1}, how, model)).weights, copy.weights) << how;
     }
+  }
+}
+
+/// The simulator charges what the host states. Other time of a draw is that of its messages.
+TEST(RemoteNeighbours, TheHostStatesAllWorkBetweenTheMessagesOfADraw) {
+  const test::TemporaryFolder folder;
+  const std::string visits = random_visits(folder, 56, 300);
+  const Json more = {{"device", "sim"}, {"numerics", "none"}, {"cluster", "g4dn-t4"}, {"epochs", 2}};
+  for (const TrainingGroups& groups : {TrainingGroups{2, 1, 1}, TrainingGroups{2, 2, 1}}) {
+    const Case request = distributed_case(visits, groups, {{"memory_layout", "distributed"}, {"nodes", 2}}, more);
+    std::vector<std::vector<Span>> spans;
+    ASSERT_EQ(run_case(request, &spans).status, "ok");
+    double stated = 0;
+    for (const std::vector<Span>& rank : spans) {
+      for (const Span& span : rank) stated += span.name == "draw_batch" ? span.work.flops : 0;
+    }
+    const EventCase c = begin_event_case(request);
+    const BatchOrder order(groups, c.training_events(), 17, c.training.task->negative_groups);
+    const std::int64_t end = order.first_iteration(2);
+    const RemoteRows remote(c, order, 2, end);
+    double asked = 0, evaluated = 0;
+    // Each root is found, given neighbours and listed. Each neighbour is taken and listed.
+    const auto add = [](const RowsOfNode& rows, double& sum) {
+      sum += static_cast<double>(3 * rows.roots_of(0) + 2 * rows.slots_of(0));
+    };
+    const EvaluationOrder steps = whole_evaluation(c);
+    const RemoteRows of_steps(steps, groups.ranks(), 2);
+    for (std::int64_t rank = 0; rank < groups.ranks(); ++rank) {
+      for (std::int64_t node = 0; node < 2; ++node) {
+        for (std::int64_t n = 0; n < end; ++n) add(remote.rows(n, rank, node), asked);
+        for (std::int64_t n = 0; n < steps.steps(); ++n) add(of_steps.rows(n, rank, node), evaluated);
+      }
+    }
+    EXPECT_EQ(stated, 20 * (asked + 2 * evaluated));  // an evaluation after each epoch
   }
 }
 
@@ -314,7 +340,7 @@ TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
   const RemoteRows remote(c, order, 2, 9);
   Workers workers(1);
   GroupDrawState state(c, order, 0);
-  std::uint64_t roots = 0, neighbours = 0, events = 0;
+  std::uint64_t roots = 0, neighbours = 0, events = 0, vertices = 0;
   for (std::int64_t n = 0; n < 9; ++n) {
     state.move_to(n, c.training);
     for (int rank = static_cast<int>(n % 2) * 2; rank < static_cast<int>(n % 2) * 2 + 2; ++rank) {
@@ -326,6 +352,8 @@ TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
           if (drawn.vertices[level.root_rows[r]] % 2 == rank / 2) continue;
           roots += 1, neighbours += static_cast<std::uint64_t>(level.offsets[r + 1] - level.offsets[r]);
         }
+        const std::set<std::int64_t> distinct(drawn.vertices.begin(), drawn.vertices.end());
+        for (const std::int64_t v : distinct) vertices += v % 2 == rank / 2 ? 0 : 1;
         std::set<EdgeId> read(drawn.mail_events.begin(), drawn.mail_events.end());
         read.insert(level.events.begin(), level.events.end());
         for (const EdgeId e : read) {
@@ -337,8 +365,11 @@ TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
   }
   ASSERT_GT(neighbours, 0u);
   ASSERT_GT(events, 0u);
-  EXPECT_EQ(remote.drawing_bytes(0, 9, 0), 40 * roots + 8 * neighbours);
-  EXPECT_EQ(remote.drawing_bytes(0, 9, 3), 40 * roots + 8 * neighbours + 20 * events);
+  ASSERT_GT(vertices, 0u);
+  EXPECT_EQ(vertex_answer_bytes(c), 24);  // times of the memory
+  EXPECT_EQ(remote.drawing_bytes(0, 9, 0, 0), 40 * roots + 8 * neighbours);
+  EXPECT_EQ(remote.drawing_bytes(0, 9, 0, 3), 40 * roots + 8 * neighbours + 20 * events);
+  EXPECT_EQ(remote.drawing_bytes(0, 9, 24, 3), 40 * roots + 8 * neighbours + 32 * vertices + 20 * events);
 }
 
 }  // namespace
