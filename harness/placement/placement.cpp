@@ -119,7 +119,8 @@ void leave_out_missing(const Presence& presence, Placement& spatial, Placement& 
   for (Step t = 0; t < spatial.steps(); ++t) {
     of_spatial.push_back(existing_only(presence, at(spatial, t), t, spatial.ranks, listed));
     const bool same = at(spatial, t) == at(temporal, t);
-    of_temporal.push_back(same ? of_spatial.back() : existing_only(presence, at(temporal, t), t, temporal.ranks, listed));
+    of_temporal.push_back(same ? of_spatial.back()
+                               : existing_only(presence, at(temporal, t), t, temporal.ranks, listed));
   }
   spatial = of_maps(spatial, of_spatial);
   temporal = of_maps(temporal, of_temporal);

@@ -105,8 +105,7 @@ std::vector<std::uint32_t> merge_within(const FullBatchCase& c, const PlacedChun
       const std::vector<std::vector<std::uint32_t>> of_rank = parts_by_rank(chunks, parts, b, c.ranks());
       for (std::size_t r = 0; r < of_rank.size(); ++r) {
         if (!merges_here(static_cast<Rank>(r))) continue;
-        const std::vector<std::uint32_t> merged =
-            fuse_chunks(take(loads, of_rank[r]), bytes_of_unit(c.model), limit);
+        const std::vector<std::uint32_t> merged = fuse_chunks(take(loads, of_rank[r]), bytes_of_unit(c.model), limit);
         for (std::size_t i = 0; i < merged.size(); ++i) unit[of_rank[r][i]] = merged[i];
       }
     }
@@ -218,9 +217,8 @@ void add_blocks(const FullBatchCase& c, const StrategyPlan& strategy, const CutC
     const auto first = std::make_move_iterator(unit_of_step.begin() + steps.first);
     block->cells =
         place_by_step({first, first + steps.count}, graph.vertices, static_cast<int>(block->count()), scope.own);
-    block->reads = c.model.any_layer_reads_neighbours()
-                       ? spatial_needs(block->cells, graph, steps.first, scope)
-                       : no_needs(block->cells.ranks, steps.count);
+    block->reads = c.model.any_layer_reads_neighbours() ? spatial_needs(block->cells, graph, steps.first, scope)
+                                                        : no_needs(block->cells.ranks, steps.count);
     fusion.by_units_in_space = fusion.by_units_in_space || block->several();
     fusion.blocks.push_back(std::move(block));
   }

@@ -51,7 +51,8 @@ class OwnersOfCells {
   Placement placement(const std::vector<Rank>& owner, const Run& listed) const {
     std::vector<Rank> of_node;
     for_cells(graph_, [&](NodeId, VertexId v, Step t) { of_node.push_back(owner[cell(v, t)]); });
-    return place_cells(graph_, ranks_, [&](NodeId node) { return of_node[node]; }, listed);
+    return place_cells(
+        graph_, ranks_, [&](NodeId node) { return of_node[node]; }, listed);
   }
 
   void add(const OwnerLine& line) {

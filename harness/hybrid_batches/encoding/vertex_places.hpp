@@ -1,11 +1,13 @@
-// The places of vertices in an ascending list of some of them. A place is the number of vertices of the list before: a
-// count at each group of 32 vertices, and the bits of the group. This takes 2 bits for each vertex of the graph. It is
-// about as fast as a table of all vertices, which would take 32, and faster than a hash table of the list.
+// The places of vertices in a list of some of them. A table of all vertices is faster than a hash table of the list. It
+// lies in pages that take memory from the first list on that has one of their vertices.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -16,51 +18,32 @@ namespace strobe {
 class VertexPlaces {
  public:
   explicit VertexPlaces(std::int64_t vertices)
-      : vertices_(vertices), groups_(static_cast<std::size_t>(vertices) / of_group + 1) {}
+      : vertices_(vertices),
+        after_(static_cast<std::int32_t*>(std::calloc(static_cast<std::size_t>(vertices) + 1, sizeof(std::int32_t)))) {
+    if (after_ == nullptr) throw std::bad_alloc();
+  }
 
-  /// Takes an ascending list of vertices in place of the last one. Cost O(vertices of both).
+  /// Takes a list of distinct vertices in place of the last one. Cost O(vertices of both).
   void take(std::vector<VertexId> list) {
-    for (const VertexId v : list_) groups_[static_cast<std::uint32_t>(v) / of_group] = {};
+    for (const VertexId v : list_) after_[v] = 0;
     list_ = std::move(list);
     std::int32_t place = 0;
-    for (const VertexId v : list_) {
-      Group& group = groups_[static_cast<std::uint32_t>(v) / of_group];
-      if (group.members == 0) group.before = place;
-      group.members |= bit_of(v);
-      ++place;
-    }
+    for (const VertexId v : list_) after_[v] = ++place;
   }
 
   const std::vector<VertexId>& list() const { return list_; }
   std::int64_t vertices() const { return vertices_; }
   /// The place of a vertex, or -1 if the list has it not.
-  std::int32_t of(VertexId v) const {
-    const Group group = groups_[static_cast<std::uint32_t>(v) / of_group];
-    const std::uint32_t bit = bit_of(v);
-    const std::int32_t place = group.before + bits_set(group.members & (bit - 1));
-    return (group.members & bit) != 0 ? place : -1;
-  }
+  std::int32_t of(VertexId v) const { return after_[v] - 1; }
 
  private:
-  static constexpr std::uint32_t of_group = 32;
-
-  struct Group {
-    std::int32_t before = 0;    // vertices of the list in earlier groups
-    std::uint32_t members = 0;  // a bit for each vertex of the group
+  struct Free {
+    void operator()(std::int32_t* memory) const { std::free(memory); }
   };
-
-  static std::uint32_t bit_of(VertexId v) { return std::uint32_t{1} << (static_cast<std::uint32_t>(v) % of_group); }
-  /// std::popcount is a call where processors without its instruction are supported.
-  static std::int32_t bits_set(std::uint32_t bits) {
-    bits -= (bits >> 1) & 0x55555555u;
-    bits = (bits & 0x33333333u) + ((bits >> 2) & 0x33333333u);
-    bits = (bits + (bits >> 4)) & 0x0f0f0f0fu;
-    return static_cast<std::int32_t>((bits * 0x01010101u) >> 24);
-  }
 
   std::int64_t vertices_;
   std::vector<VertexId> list_;
-  std::vector<Group> groups_;  // [N / 32 + 1]
+  std::unique_ptr<std::int32_t[], Free> after_;  // [N] the place after a vertex of the list; 0 for other vertices
 };
 
 /// A set of places in such a list, with a bit for each place.

@@ -26,8 +26,7 @@ std::vector<Column<Rank>> owners_by_step(const PreparedGraph& graph, const Owner
 
 /// Places each existing cell on owner_of(its node), one of `owners`.
 template <class OwnerOf>
-Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of,
-                      const Run& listed = all_owners) {
+Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of, const Run& listed = all_owners) {
   return place_by_step(owners_by_step(graph, owner_of), graph.vertices, owners, listed);
 }
 

@@ -16,9 +16,7 @@ using Label = LabelSums::Label;
 class Propagation {
  public:
   Propagation(SuperGraph& graph, std::int64_t max_cells, std::uint64_t seed)
-      : graph_(graph),
-        max_cells_(max_cells),
-        order_(seeded_order(graph.sequences.size(), seed, 0)) {
+      : graph_(graph), max_cells_(max_cells), order_(seeded_order(graph.sequences.size(), seed, 0)) {
     label_.append(graph.first_labels.data(), graph.first_labels.size());
     graph.first_labels.clear();
     cells_.resize(label_.size()), ask_.resize(label_.size());

@@ -8,9 +8,9 @@
 // The order is a seeded permutation of the sequences, each from its first step to its last. One thread walks it, so the
 // result does not depend on the number of threads. A cell is asked again only when a neighbour's label changed, or when
 // a full label might have been better. The outcome equals that of asking all cells.
-// Memory: 9 bytes a cell and 4 a sequence, in addition to the super graph, whose first labels become the result. Under a
-// bound of memory (reading_bound.hpp) large arrays of cells lie in temporary files.
-// Cost of a round: O(edges of the cells asked), times log(length) where edges reach a whole sequence.
+// Memory: 9 bytes a cell and 4 a sequence, in addition to the super graph, whose first labels become the result. Under
+// a bound of memory (reading_bound.hpp) large arrays of cells lie in temporary files. Cost of a round: O(edges of the
+// cells asked), times log(length) where edges reach a whole sequence.
 #pragma once
 
 #include <cstdint>

@@ -171,8 +171,7 @@ void add_labels(const PreparedGraph& graph, Run vertices, SuperGraph& super) {
     for (std::int64_t v = 0; v < graph.vertices; ++v) {
       const auto vertex = static_cast<VertexId>(v);
       if (!exists(graph, vertex, t)) continue;
-      if (v >= vertices.first && v < vertices.first + vertices.count)
-        first_labels[nodes.of(vertex) - first] = label;
+      if (v >= vertices.first && v < vertices.first + vertices.count) first_labels[nodes.of(vertex) - first] = label;
       ++label;
     }
     nodes.leave(t);

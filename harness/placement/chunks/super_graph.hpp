@@ -34,7 +34,8 @@ struct SuperGraph {
   /// Other ends of spatial entries, without self-loops. Each entry appears twice: with its reader, and with the cell
   /// that it reads. So two cells that read each other list one another twice.
   Column<NodeId> neighbours;
-  Column<std::uint32_t> first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; moved out by the first labelling
+  Column<std::uint32_t>
+      first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; moved out by the first labelling
 
   std::int64_t nodes() const { return sequences.empty() ? 0 : static_cast<std::int64_t>(sequences.back().end()); }
 

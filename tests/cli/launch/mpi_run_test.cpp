@@ -74,8 +74,8 @@ TEST_F(Mpi, ProcessesThatPlanTheirPartTrainAsThreadsDo) {
       {"--strategy", "chunk:max_cells=9,fusion=both,fusion_gib=0.00001,propagation=synchronous", "--nb", "3"},
       {"--strategy", "chunk:max_cells=9,fusion_memory=measured,fusion_gib=0.00001"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::vector<std::string> request = {"run", "--workload", tiny, "--ranks", "4", "--epochs", "3", "--precision",
-                                        "fp64"};
+    std::vector<std::string> request = {"run",      "--workload", tiny,          "--ranks", "4",
+                                        "--epochs", "3",          "--precision", "fp64"};
     request.insert(request.end(), cases[i].begin(), cases[i].end());
     std::vector<std::string> local = request, mpi = request;
     local.insert(local.end(), {"--out", "here" + std::to_string(i)});

@@ -291,8 +291,7 @@ TEST(VertexPlaces, AreThoseOfTheLastListAlone) {
     std::vector<VertexId> vertices(200);
     std::iota(vertices.begin(), vertices.end(), 0);
     std::shuffle(vertices.begin(), vertices.end(), random);
-    vertices.resize(random() % 201);
-    std::sort(vertices.begin(), vertices.end());
+    vertices.resize(random() % 200);
     places.take(vertices);
     EXPECT_EQ(places.list(), vertices);
     for (VertexId v = 0; v < 200; ++v) {
