@@ -234,7 +234,7 @@ import copy, random
 from report import page, runs
 kept = {'case_id', 'run', 'status', 'workload', 'model', 'strategy', 'task', 'optimizer', 'ranks'}
 rows, environments = runs.read_runs(['priced', 'traced'], '.')
-for seed in range(60):
+for seed in range(20):
     draw = random.Random(seed)
     own = copy.deepcopy(list(rows))
     for row in own:

@@ -109,9 +109,10 @@ TEST_F(Figures, AStrategyHasOneColourAndOneMarkInEveryFigure) {
       "    assert len(set(styles.values())) == len(styles), some\n"
       "assert all(alone[name] == look for name, look in known.items())\n"
       "assert alone['vertex (metis)'][0] == alone['vertex (hash)'][0] == known['vertex'][0]\n";
-  EXPECT_EQ(check(program, golden_path), 0) << output();
-  for (const std::string& name : strategy_names())
-    EXPECT_EQ(check("assert '" + name + "' in looks.KNOWN\n", golden_path), 0) << name << " has no looks of its own";
+  std::string without_looks = "lacking = [name for name in (";
+  for (const std::string& name : strategy_names()) without_looks += "'" + name + "', ";
+  without_looks += ") if name not in looks.KNOWN]\nassert not lacking, f'no looks of their own: {lacking}'\n";
+  EXPECT_EQ(check(program + without_looks, golden_path), 0) << output();
 }
 
 TEST_F(Figures, EveryScriptIsOnThePageOfFigures) {

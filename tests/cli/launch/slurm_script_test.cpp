@@ -9,9 +9,13 @@ namespace strobe::cli_test {
 namespace {
 
 /// Starts SLURM_NTASKS ranks next to each other, two on each host, as srun does: without its own options, with the
-/// variables of a step. Ends with the largest status of a rank.
+/// variables of a step. Ends with the largest status of a rank. It joins ranks of MPI in the ways of SRUN_KNOWS.
 constexpr const char* srun_text = R"(#!/bin/bash
-while [[ $1 == --* ]]; do shift; done
+[[ $1 != --mpi=list ]] || { printf 'MPI plugin types are...\n\t%s\n' ${SRUN_KNOWS:-none} >&2; exit; }
+while [[ $1 == --* ]]; do
+  [[ $1 != --mpi=* ]] || export SRUN_MPI=$1
+  shift
+done
 waited=()
 for ((rank = 0; rank < SLURM_NTASKS; ++rank)); do
   SLURM_PROCID=$rank SLURM_LOCALID=$((rank % 2)) SLURM_STEP_ID=0 "$@" &
@@ -83,6 +87,21 @@ TEST_F(SlurmScript, GivesEachRankOfANodeItsGpu) {
   for (const auto& [rank, gpu] : {std::pair{"0", "4"}, {"1", "6"}, {"2", "4"}, {"3", "6"}})
     expected += std::string(rank) + " at first:24567 cores 8 gpu " + gpu + ": list\n";
   EXPECT_EQ(outcome.out, expected);
+}
+
+TEST_F(SlurmScript, JoinsRanksOfMpiThroughPmixWhereSrunHasIt) {
+  program("tell", "#!/bin/sh\necho \"${SRUN_MPI:-default}\"\n");
+  const auto told = [&](const std::string& settings, const std::string& words) {
+    const Outcome outcome = job("STROBE='" + path("bin/tell") + "' " + settings, words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out.substr(0, outcome.out.find('\n'));
+  };
+  EXPECT_EQ(told("SRUN_KNOWS='pmi2 pmix'", "run s.json --comm mpi"), "--mpi=pmix");
+  EXPECT_EQ(told("SRUN_KNOWS=pmi2", "run s.json --device cuda --comm nccl"), "default");
+  EXPECT_EQ(told("SRUN_KNOWS=pmix SLURM_MPI_TYPE=pmix_v4", "run s.json --comm mpi"), "default");
+  const Outcome without = job(echoing() + "SRUN_KNOWS=pmi2", "run s.json --comm mpi");
+  EXPECT_EQ(without.status, 5);
+  EXPECT_NE(without.err.find("needs PMIx"), std::string::npos) << without.err;
 }
 
 TEST_F(SlurmScript, SaysWhereEachRankSits) {

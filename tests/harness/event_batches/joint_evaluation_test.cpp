@@ -69,14 +69,14 @@ TEST(JointEvaluation, MetricsHaveTheBitsOfOneRankForEveryModelAndTask) {
                               {{"model", tgat}, {"task", {{"evaluation_negatives", "inductive"}, {"links", "new"}}}},
                               {{"model", jodie}, {"task", {{"name", "event-classification"}, {"batch", 30}}}},
                               {{"model", tgn}, {"device", "sim"}, {"numerics", "cpu"}, {"cluster", "g4dn-t4"}}};
-  for (const std::uint64_t seed : {61, 62}) {
-    const std::string visits = random_visits(folder, seed, 240);
-    for (const Json& more : all) {
-      for (const auto& [ranks, nodes] : {std::pair{2, 2}, {4, 2}, {3, 3}}) {
-        const TrainedRun judge = train(folder, case_on_nodes(visits, ranks, 1, more));
-        const TrainedRun run = train(folder, case_on_nodes(visits, ranks, nodes, more));
-        expect_same_metrics(run, judge, fmt::format("{} {} {} {}", seed, more.dump(), ranks, nodes));
-      }
+  const std::string visits[] = {random_visits(folder, 61, 240), random_visits(folder, 62, 240)};
+  std::size_t draw = 0;
+  for (const Json& more : all) {
+    for (const auto& [ranks, nodes] : {std::pair{2, 2}, {4, 2}, {3, 3}}) {
+      const std::string& some = visits[draw++ % 2];
+      const TrainedRun judge = train(folder, case_on_nodes(some, ranks, 1, more));
+      const TrainedRun run = train(folder, case_on_nodes(some, ranks, nodes, more));
+      expect_same_metrics(run, judge, fmt::format("{} {} {} {}", draw, more.dump(), ranks, nodes));
     }
   }
 }
