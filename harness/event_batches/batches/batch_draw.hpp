@@ -123,7 +123,7 @@ class BatchDrawer {
     std::uint32_t seen = 0;     // the draw that set `row`
     std::uint32_t written = 0;  // the draw that wrote the vertex
   };
-  /// Of all vertices; in parts, of the distinct ones of the draw.
+  /// Draws in parts have the distinct vertices of the draw here, other draws all vertices.
   struct Tables {
     std::vector<Marks> marks;  // [N]
     std::uint32_t draws = 0;
