@@ -1,6 +1,5 @@
 // The law of memory with real processes: when other ranks own twice as many vertices, a rank's private memory grows by
 // what it exchanges with them, and not by what they hold.
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/launch/mpi_program.hpp"
@@ -77,8 +76,6 @@ TEST_P(OthersVertices, AddOnlyWhatIsExchanged) {
     const double grown = twice.most.at(rank) - more.most.at(rank) - (once.most.at(rank) - small.most.at(rank));
     const double explained = counted(twice.memory, rank) - counted(once.memory, rank);
     const double exchanged = std::max(0.0, 2 * (twice.sent - once.sent));
-    std::cerr << GetParam() << ' ' << rank << " grown " << grown << " counted " << explained << " exchanged "
-              << exchanged << '\n';
     EXPECT_LE(grown, explained + exchanged + planned_of_vertex * many);
   }
 }
