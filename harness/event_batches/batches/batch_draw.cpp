@@ -53,7 +53,7 @@ void BatchDrawer::draw(const BatchRequest& request, const MemoryMoments& moments
 const std::vector<VertexId>& BatchDrawer::distinct() {
   numbers_.clear();
   places_.clear();
-  for (const VertexId vertex : asked_.vertex) places_.push_back(numbers_.of(vertex));
+  for (const VertexId vertex : asked_.vertex) places_.push_back(static_cast<VertexId>(numbers_.of(vertex)));
   tables_.make_room(numbers_.vertices().size());
   return numbers_.vertices();
 }
@@ -76,6 +76,7 @@ void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
 
 void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
   ++tables_.draws;
+  place_of_asked_ = in_parts_ ? places_.data() : asked_.vertex.data();
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
   find_pair_codes(drawn);
@@ -157,8 +158,9 @@ void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
   asked_row_.assign(own_rows ? asked_.vertex.size() : 0, 0);
   for (const bool with_mail : {true, false}) {
     for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
-      const std::size_t at = place(i);
-      if (clock.has_mail(static_cast<VertexId>(at)) != with_mail || (!own_rows && seen[at] == draws)) continue;
+      const VertexId here = place(i);
+      const std::size_t at = here;
+      if (clock.has_mail(here) != with_mail || (!own_rows && seen[at] == draws)) continue;
       seen[at] = draws;
       (own_rows ? asked_row_[i] : row[at]) = static_cast<std::int64_t>(drawn.vertices.size());
       drawn.vertices.push_back(asked_.vertex[i]);
@@ -179,7 +181,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::int64_t r = 0; r < drawn.roots(); ++r) {
       const std::size_t at = r;
       drawn.root_rows.push_back(row_of(at));
-      const double now = asked_.time[at], then = clock.updated_after_mail(static_cast<VertexId>(place(at)));
+      const double now = asked_.time[at], then = clock.updated_after_mail(place(at));
       drawn.root_dt.push_back((now - then) / (now + 1));
     }
   }
@@ -195,8 +197,8 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::size_t r = 0; innermost && r < roots; ++r) level.root_rows.push_back(row_of(r));
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
-      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(static_cast<VertexId>(place(roots + s)))
-                                                   : data_.time(sample.event[s]);
+      const double then =
+          traits_.key_dt_of_memory ? clock.updated_after_mail(place(roots + s)) : data_.time(sample.event[s]);
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
     if (!traits_.lists_slots) continue;
