@@ -55,7 +55,7 @@ void BatchDrawer::draw(const BatchRequest& request, const MemoryMoments& moments
 const std::vector<VertexId>& BatchDrawer::distinct() {
   numbers_.clear();
   places_.clear();
-  for (const VertexId vertex : asked_.vertex) places_.push_back(numbers_.of(vertex));
+  for (const VertexId vertex : asked_.vertex) places_.push_back(static_cast<VertexId>(numbers_.of(vertex)));
   tables_.make_room(numbers_.vertices().size());
   return numbers_.vertices();
 }
@@ -78,6 +78,7 @@ void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
 
 void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
   ++tables_.draws;
+  place_of_asked_ = in_parts_ ? places_.data() : asked_.vertex.data();
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
   find_pair_codes(drawn);
@@ -174,9 +175,10 @@ void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
       __builtin_prefetch(&marks[place(i + lines_ahead)], 1);
       __builtin_prefetch(&clock.mail_event[place(i + lines_ahead)]);
     }
-    const std::size_t at = place(i);
+    const VertexId here = place(i);
+    const std::size_t at = here;
     if (!own_rows && std::exchange(marks[at].seen, draws) == draws) continue;
-    if (!clock.has_mail(static_cast<VertexId>(at))) {
+    if (!clock.has_mail(here)) {
       without_mail_.push_back(i);
       continue;
     }
@@ -197,7 +199,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::int64_t r = 0; r < drawn.roots(); ++r) {
       const std::size_t at = r;
       drawn.root_rows.push_back(row_of(at));
-      const double now = asked_.time[at], then = clock.updated_after_mail(static_cast<VertexId>(place(at)));
+      const double now = asked_.time[at], then = clock.updated_after_mail(place(at));
       drawn.root_dt.push_back((now - then) / (now + 1));
     }
   }
@@ -216,7 +218,7 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
       if (s + lines_ahead < sample.vertex.size()) data_.graph->time.bring_in(sample.event[s + lines_ahead]);
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
-      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(static_cast<VertexId>(place(roots + s)))
+      const double then = traits_.key_dt_of_memory ? clock.updated_after_mail(place(roots + s))
                                                    : data_.graph->time[sample.event[s]] - start;
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }

@@ -143,9 +143,7 @@ class BatchDrawer {
   void find_writes(const BatchRequest& request, BatchDraw& drawn);
   std::int64_t row_of(std::size_t asked) const;
   /// The place of an asked vertex in the tables and in the clock.
-  std::size_t place(std::size_t asked) const {
-    return in_parts_ ? places_[asked] : static_cast<std::size_t>(asked_.vertex[asked]);
-  }
+  VertexId place(std::size_t asked) const { return place_of_asked_[asked]; }
 
   const EventCase& case_;
   const EventData& data_;
@@ -158,8 +156,9 @@ class BatchDrawer {
   std::vector<std::uint32_t> asked_row_;   // [asked] row of U, if every root and slot has a row of its own
   std::vector<std::size_t> without_mail_;  // [U - M] where in `asked_` vertices without a mail are met first
   bool in_parts_;
-  VertexNumbers numbers_;              // in parts
-  std::vector<std::uint32_t> places_;  // [asked] in parts
+  VertexNumbers numbers_;                     // in parts
+  std::vector<VertexId> places_;              // [asked] in parts
+  const VertexId* place_of_asked_ = nullptr;  // [asked] of `places_`, or the vertices themselves
   Tables tables_;
 };
 
