@@ -240,7 +240,8 @@ void RemoteNeighbours::ask_features(Draws& draws) {
 void RemoteNeighbours::gather_vertices(Draws& draws, ByNode<std::int64_t> vertices) {
   const std::int64_t count = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_distinct(); }).received();
   const double row = sizeof(float) * static_cast<double>(vertex_width_), asked = static_cast<double>(count);
-  const double held = row * static_cast<double>(data_.graph->vertices / remote_->nodes());
+  const std::int64_t held_rows = data_.graph->vertices / remote_->nodes();
+  const double held = row * static_cast<double>(held_rows);
   const double times_bytes = has_memory_ ? asked * sizeof(VertexTimes) : 0;
   draws.times = std::make_shared<ByNode<VertexTimes>>(vertices.size());
   draws.features = std::make_shared<ByNode<float>>(vertices.size());
