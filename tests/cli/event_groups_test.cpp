@@ -175,7 +175,7 @@ TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
   expect_refusal(strobe(run("event_batch:presample=disk,batch=17", 1, {"--device", "sim", "--cluster", "g4dn-t4"})), 2,
                  {"--strategy presample", "host.disk_bytes_per_second"});
   expect_refusal(strobe(run("event_batch:memory_layout=distributed,nodes=2,batch=17", 2, {})), 2,
-                 {"--strategy", "take k=1"});
+                 {"--strategy", "and k=1, or memory_layout=copy"});
   expect_refusal(strobe({"run", "--workload", "chess", "--model", "t-gcn", "--strategy", "sequential",
                          "--dump-schedule", "x.csv"}),
                  2, {"--dump-schedule"});

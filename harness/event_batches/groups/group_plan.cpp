@@ -110,9 +110,9 @@ void check_distributed(const EventCase& c, const TrainingGroups& groups, std::in
                        "events; take presample=none, or memory_layout=copy",
                        c.request.model.at("name").get<std::string>()));
   if (groups.k != 1)
-    refuse("/strategy/k", fmt::format("memory_layout=distributed is one memory for all nodes, not {} copies; take k=1, "
-                                      "or memory_layout=copy",
-                                      groups.k));
+    refuse("/strategy/k", fmt::format("memory_layout=distributed is one memory for all nodes, not {} copies; take i={} "
+                                      "and k=1, or memory_layout=copy",
+                                      groups.k, groups.i * groups.k));
   if (has_memory && c.options.memory_on == "device")
     refuse("/strategy/memory_on", "a distributed memory lies on hosts; take memory_on=host");
   if (c.options.evaluate == "copy0")
