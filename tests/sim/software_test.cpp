@@ -87,8 +87,8 @@ TEST(SoftwareCost, CooProductsPayForTheirEntries) {
   EXPECT_EQ(sim::framework_seconds(round_cluster(), "spmm", work, 2, 5e-4), 5e-4);
 }
 
-TEST(SoftwareCost, MessagesOfHalosAreIssuedForEachSnapshot) {
-  const Cluster cluster = with(round_software());
+/// Each of four ranks sends 1000 bytes to each other one.
+sim::CollectiveLoad exchange_of_four(const Cluster& cluster) {
   const sim::Topology topology = sim::make_topology(cluster, 4);
   sim::CollectiveLoad load;
   load.kind = CollectiveKind::all_to_all_v;
@@ -97,6 +97,12 @@ TEST(SoftwareCost, MessagesOfHalosAreIssuedForEachSnapshot) {
     for (int q = 0; q < 4; ++q) load.exchange.add(topology, p, q, 1000);
   }
   load.exchange.most_messages = 3;
+  return load;
+}
+
+TEST(SoftwareCost, MessagesOfHalosAreIssuedForEachSnapshot) {
+  const Cluster cluster = with(round_software());
+  sim::CollectiveLoad load = exchange_of_four(cluster);
   const double bytes = 2 * 3000 * 1e-9, message = 1e-4 + 2 * 1e-5;
   EXPECT_NEAR(sim::framework_collective_seconds(cluster, load, Traffic::redistribute, 4, 12), 3 * message + bytes,
               1e-15);
@@ -119,14 +125,7 @@ TEST(SoftwareCost, CallsOfCollectivesWaitForEachPeerAndTakeTurnsOnFewCores) {
   software->uses.fill(true);
   Cluster cluster = with(software);
   cluster.nodes = 1, cluster.host.cores = 8;
-  const sim::Topology topology = sim::make_topology(cluster, 4);
-  sim::CollectiveLoad load;
-  load.kind = CollectiveKind::all_to_all_v;
-  load.exchange = sim::ExchangeLoad(topology);
-  for (int p = 0; p < 4; ++p) {
-    for (int q = 0; q < 4; ++q) load.exchange.add(topology, p, q, 1000);
-  }
-  load.exchange.most_messages = 3;
+  sim::CollectiveLoad load = exchange_of_four(cluster);
   const auto seconds = [&](const Cluster& c, Traffic traffic) {
     return sim::framework_collective_seconds(c, load, traffic, 4, 12);
   };
