@@ -92,14 +92,17 @@ double bytes_of_judging(const GroupPlan& plan, bool keeps_all) {
   return scores + metrics;
 }
 
+/// Memory and mails of all vertices.
+double bytes_of_node_memory(const MemoryShape& shape) {
+  return shape.values ? 3.0 * static_cast<double>(shape.vertices) * static_cast<double>(shape.row_bytes()) : 0;
+}
+
 /// Node memory on the hosts, which daemons keep for all ranks, with what daemons and ranks pass each other.
 double bytes_of_daemons(const GroupPlan& plan) {
-  const MemoryShape& shape = plan.memory;
   const std::vector<HelperRequest> daemons = memory_daemons(plan);
   if (daemons.empty()) return 0;
-  const double copy = 3.0 * static_cast<double>(shape.vertices) * static_cast<double>(shape.row_bytes());
   const std::int64_t copies = plan.evaluation.order == nullptr ? plan.order.groups().k : 2;  // also of an evaluation
-  double sum = shape.values ? copy * static_cast<double>(copies) : 0;
+  double sum = bytes_of_node_memory(plan.memory) * static_cast<double>(copies);
   for (const HelperRequest& daemon : daemons) {
     for (const ChannelShape& channel : daemon.channels)
       sum += static_cast<double>(channel.request_bytes + channel.answer_bytes);
@@ -107,8 +110,8 @@ double bytes_of_daemons(const GroupPlan& plan) {
   return sum;
 }
 
-/// The views of the last evaluation that go into files (EventViews), without ranks of destinations. Where all ranks
-/// evaluate together, rank 0 makes these alone. Its node memory then takes the place of the daemons' second copy.
+/// The views of the last evaluation that go into files (EventViews), without ranks of destinations. A trainer hands
+/// them over, so they exist once.
 double bytes_of_views(const EventCase& c, const std::set<std::string>& files) {
   const EventModelTraits traits = c.model->traits();
   const double vertices = static_cast<double>(c.data.graph->vertices),
@@ -137,8 +140,8 @@ EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>&
   }
   const double views = c.request.numerics == "none" ? 0 : bytes_of_views(c, files);
   if (plan.evaluation.part != nullptr && (files.count("embeddings") != 0 || files.count("memory") != 0))
-    memory.bytes.front() += walk;  // rank 0 then evaluates alone
-  memory.bytes.front() += views + std::max(views, bytes_of_judging(plan, files.count("scores") != 0));
+    memory.bytes.front() += walk + bytes_of_node_memory(plan.memory);  // rank 0 then evaluates alone
+  memory.bytes.front() += views + bytes_of_judging(plan, files.count("scores") != 0);
   return memory;
 }
 

@@ -18,7 +18,7 @@ struct EventMemory {
 
 /// Times of mails and tables of vertices of each walk, the largest draws of training and evaluation, node memory of
 /// daemons as an equal share of each rank, and what rank 0 judges events with. `files` names the output files that the
-/// run writes at its end: rank 0 holds the embeddings and the memory that go into them twice. Cost: two draws.
+/// run writes at its end: rank 0 holds the embeddings, memory and scores that go into them. Cost: two draws.
 EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>& files);
 
 /// Nothing for another kind of training.

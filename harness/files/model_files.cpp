@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 
-#include "core/content_digest.hpp"
 #include "core/fields.hpp"
+#include "core/hash.hpp"
 #include "results/run/files.hpp"
 #include "workloads/storage/atomic_file.hpp"
 
@@ -15,13 +19,29 @@ namespace {
 
 static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<double>::is_iec559);
 
-/// The caller reserves room: growing takes up to twice as much, which a limit of host memory does not plan.
-void append_values(std::string& bytes, const std::vector<double>& values, bool fp64) {
-  for (const double value : values) {
-    const auto narrow = static_cast<float>(value);
-    fp64 ? bytes.append(reinterpret_cast<const char*>(&value), sizeof value)
-         : bytes.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
+/// Passes the bytes of `values` to `take` part by part, so that a file takes no memory of its own size.
+void pass_bytes(std::span<const double> values, bool fp64, const std::function<void(std::string_view)>& take) {
+  constexpr std::size_t at_once = 1 << 16;
+  std::string bytes;
+  for (std::size_t begin = 0; begin < values.size(); begin += at_once) {
+    bytes.clear();
+    for (const double value : values.subspan(begin, std::min(at_once, values.size() - begin))) {
+      const auto narrow = static_cast<float>(value);
+      fp64 ? bytes.append(reinterpret_cast<const char*>(&value), sizeof value)
+           : bytes.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
+    }
+    take(bytes);
   }
+}
+
+/// The digest of content_digest.
+std::string digest_of(const Json& header, const std::vector<SavedMatrix>& matrices, bool fp64) {
+  const std::string text = header.dump();
+  Sha256 hash;
+  hash.update(text.data(), text.size());
+  for (const SavedMatrix& matrix : matrices)
+    pass_bytes(matrix.values, fp64, [&hash](std::string_view bytes) { hash.update(bytes.data(), bytes.size()); });
+  return hash.hex();
 }
 
 }  // namespace
@@ -31,25 +51,22 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
   Json header = Json::object();
   Json& metadata = header[safetensors_metadata_key] = {{"format", "strobe"}};
   for (const auto& [key, text] : notes) metadata[key] = text;
-  std::string data;
-  std::size_t count = 0;
-  for (const SavedMatrix& matrix : matrices) count += matrix.values.size();
-  data.reserve(count * (fp64 ? sizeof(double) : sizeof(float)));
+  std::size_t end = 0;
   for (const SavedMatrix& matrix : matrices) {
-    const std::size_t begin = data.size();
-    append_values(data, matrix.values, fp64);
-    header[matrix.name] = {{"dtype", fp64 ? "F64" : "F32"},
-                           {"shape", {matrix.rows, matrix.columns}},
-                           {"data_offsets", {begin, data.size()}}};
+    const std::size_t begin = end;
+    end += matrix.values.size() * (fp64 ? sizeof(double) : sizeof(float));
+    header[matrix.name] = {
+        {"dtype", fp64 ? "F64" : "F32"}, {"shape", {matrix.rows, matrix.columns}}, {"data_offsets", {begin, end}}};
   }
-  header[safetensors_metadata_key][safetensors_digest_key] = content_digest(header, data);
+  header[safetensors_metadata_key][safetensors_digest_key] = digest_of(header, matrices, fp64);
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   const std::uint64_t length = text.size();
   AtomicFile file(path);
   file.write({reinterpret_cast<const char*>(&length), sizeof length});
   file.write(text);
-  file.write(data);
+  for (const SavedMatrix& matrix : matrices)
+    pass_bytes(matrix.values, fp64, [&file](std::string_view bytes) { file.write(bytes); });
   file.commit();
 }
 
@@ -65,9 +82,10 @@ void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, 
   content += static_cast<char>(header.size() & 0xff);
   content += static_cast<char>(header.size() >> 8);
   content += header;
-  content.reserve(content.size() + values.size() * (fp64 ? sizeof(double) : sizeof(float)));
-  append_values(content, values, fp64);
-  write_file_atomically(path, content);
+  AtomicFile file(path);
+  file.write(content);
+  pass_bytes(values, fp64, [&file](std::string_view bytes) { file.write(bytes); });
+  file.commit();
 }
 
 }  // namespace strobe

@@ -123,7 +123,7 @@ class Trainer {
   virtual void restore(const TrainingState& state) = 0;
   /// In the order of the plan's parameters; empty without values.
   virtual std::vector<double> weights() = 0;
-  /// The content of the file of this name, on rank 0; asked for only where the plan offers the file.
+  /// The content of the file of this name, on rank 0; asked for at most once, where the plan offers the file.
   virtual OutputContent output(const std::string& /*name*/) { return {}; }
 };
 

@@ -282,6 +282,7 @@ void train_rank(const PlannedCase& plan, Device& device, Communicator& communica
     device.spans().clear();
     ranges.clear();
     outcome.epoch_under_way = -1;
+    outcome.outputs.clear();  // the last repetition's are written
     try {
       RangeLog* const log = requests.spans ? &ranges : nullptr;
       if (!TrainingRun(plan, device, communicator, repetition, requests, outcome, log).run()) break;

@@ -239,9 +239,9 @@ TrainingFindings GroupTrainer::findings() const {
 }
 
 OutputContent GroupTrainer::output(const std::string& name) {
-  if (evaluates_jointly({trained_, true}) && name == "ranks") return {joint_.ranks, {}};
-  if (evaluates_jointly({trained_, true}) && name == "scores") return {{}, joint_.scores};
-  return replay_ == nullptr ? OutputContent() : replay_->content(name, weights_.parameters());
+  if (evaluates_jointly({trained_, true}) && name == "ranks") return {std::move(joint_.ranks), {}};
+  if (evaluates_jointly({trained_, true}) && name == "scores") return {{}, std::move(joint_.scores)};
+  return replay_ == nullptr ? OutputContent() : replay_->hand_over(name, weights_.parameters());
 }
 
 }  // namespace strobe

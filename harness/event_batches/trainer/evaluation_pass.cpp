@@ -195,11 +195,13 @@ std::map<std::string, double> EvaluationPass::metrics_and_views(const Parameters
   return all;
 }
 
-OutputContent EvaluationPass::content(const std::string& name, const Parameters& parameters) {
-  if (name == "embeddings") return {views(parameters).embeddings, {}};
-  if (name == "memory") return {{}, views(parameters).memory};
-  if (name == "ranks") return {views(parameters).ranks, {}};
-  if (name == "scores") return {{}, views(parameters).scores};
+OutputContent EvaluationPass::hand_over(const std::string& name, const Parameters& parameters) {
+  views(parameters);
+  EventViews& kept = *views_;
+  if (name == "embeddings") return {std::move(kept.embeddings), {}};
+  if (name == "memory") return {{}, std::move(kept.memory)};
+  if (name == "ranks") return {std::move(kept.ranks), {}};
+  if (name == "scores") return {{}, std::move(kept.scores)};
   return {};
 }
 
@@ -234,12 +236,13 @@ void EvaluationPass::add_rules(std::map<std::string, double>& all) const {
 std::vector<SavedMatrix> EvaluationPass::memory_now() {
   const std::int64_t vertices = case_.data.graph->vertices, width = case_.model->traits().memory;
   const MemoryClock& clock = walk_.clock();
-  std::vector<SavedMatrix> saved{{"memory", vertices, width, walk_.memory()->memory()},
-                                 {"last_update", vertices, 1, clock.updated},
-                                 {"mails", vertices, 2 * width, walk_.memory()->mails()},
-                                 {"mail_time", vertices, 1, clock.mail_time},
-                                 {"mail_event", vertices, 1, {clock.mail_event.begin(), clock.mail_event.end()}}};
+  std::vector<SavedMatrix> saved;
+  saved.push_back({"memory", vertices, width, walk_.memory()->memory()});
   if (saved.front().values.empty()) return {};
+  saved.push_back({"last_update", vertices, 1, clock.updated});
+  saved.push_back({"mails", vertices, 2 * width, walk_.memory()->mails()});
+  saved.push_back({"mail_time", vertices, 1, clock.mail_time});
+  saved.push_back({"mail_event", vertices, 1, {clock.mail_event.begin(), clock.mail_event.end()}});
   return saved;
 }
 

@@ -81,8 +81,8 @@ class EvaluationPass {
   std::map<std::string, double> metrics_and_views(const Parameters& parameters);
   /// The views of the last evaluation. Evaluates again if the last one kept none. Views are empty without values.
   const EventViews& views(const Parameters& parameters);
-  /// The view for the output file `name`; empty for an unknown name.
-  OutputContent content(const std::string& name, const Parameters& parameters);
+  /// The view for the output file `name`, which `views` then lacks; empty for an unknown name.
+  OutputContent hand_over(const std::string& name, const Parameters& parameters);
   /// Metrics with the memory that training left after the training events.
   std::map<std::string, double> metrics_from(const Parameters& parameters, const MemoryState& state);
   /// Metrics of `batches` consecutive batches of validation and of test, with empty memory. The case's seed and

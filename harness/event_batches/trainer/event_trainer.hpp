@@ -25,7 +25,7 @@ class EventTrainer final : public Trainer {
   TrainingState state() override { return weights_.state(); }
   void restore(const TrainingState& state) override { weights_.restore(state); }
   std::vector<double> weights() override { return weights_.values(); }
-  OutputContent output(const std::string& name) override { return replay_.content(name, weights_.parameters()); }
+  OutputContent output(const std::string& name) override { return replay_.hand_over(name, weights_.parameters()); }
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);
