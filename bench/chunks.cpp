@@ -1,8 +1,15 @@
 // Making chunks of cells: super graph, labels, graph of chunks, merging. A random graph of 50 steps with about one
-// neighbour a cell, weights 18 and 6 for an edge of a step and to the step before, at most 10,000 cells a chunk. Counters
-// are the seconds of each part, and chunks before and after merging.
+// neighbour a cell, weights 18 and 6 for an edge of a step and to the step before, at most 10,000 cells a chunk.
+// Counters are the seconds of each part, chunks before and after merging, and by how much memory grew at most next to
+// the graph.
+#include <malloc.h>
+
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
+#include <string>
+#include <utility>
 
 #include "bench/measure.hpp"
 #include "core/random.hpp"
@@ -14,6 +21,15 @@ namespace {
 
 constexpr Step steps = 50;
 constexpr std::int64_t most_cells = 10'000, levels = 8, rounds = 10;
+
+/// A size in /proc/self/status.
+double kibibytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  double value = 0;
+  for (std::string word; status >> word && (word != key + ":" || !(status >> value));) {
+  }
+  return value;
+}
 
 /// Row v of each step: itself and up to two drawn vertices.
 PreparedGraph random_cells(std::int64_t vertices) {
@@ -34,6 +50,9 @@ PreparedGraph random_cells(std::int64_t vertices) {
 
 void make_chunks(benchmark::State& state) {
   const PreparedGraph graph = random_cells(state.range(0) / steps);
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
+  const double held = kibibytes("VmRSS");
   TrafficWeights weights;
   weights.spatial = 18;
   weights.listed = {{1, 6, 0}};
@@ -56,6 +75,7 @@ void make_chunks(benchmark::State& state) {
     after = static_cast<double>(chunks.count());
     ended(3);
   }
+  state.counters["bytes_a_cell"] = 1024 * (kibibytes("VmHWM") - held) / static_cast<double>(state.range(0));
   const char* const parts[] = {"super_graph", "labels", "chunk_graph", "merging"};
   for (std::size_t i = 0; i < seconds.size(); ++i)
     state.counters[parts[i]] = seconds[i] / static_cast<double>(state.iterations());

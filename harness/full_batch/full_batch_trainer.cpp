@@ -132,27 +132,26 @@ void FullBatchTrainer::take_weights(const Tensor& weights) {
 
 std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   const Placement& placement = plan_.strategy.spatial;
-  const Tensor own = kept.rows(step_range(0, placement.steps()));
-  std::vector<PeerRows> rows;
-  std::int64_t total = 0;
-  for (Rank r = 0; r < placement.ranks; ++r) {
-    rows.push_back({total, placement.rows(r)});
-    total += rows.back().count;
-  }
-  const std::int64_t width = own.columns();
-  const PartScope gathered(device_, MemoryPart::buffers);
-  const Tensor all = device_.allocate(total, width, own.type());
-  communicator_.all_gather_v(own, all, rows, Traffic::other);
-  if (device_.rank() != 0) return {};
-  const std::vector<double> by_rank = host_values(device_, all);
+  const std::int64_t width = plan_.model.layers.back().temporal_width, cells = placement.steps() * placement.vertices;
   // Cells that do not exist have no embedding.
-  std::vector<double> by_cell(placement.steps() * placement.vertices * width, std::numeric_limits<double>::quiet_NaN());
-  auto cell = by_cell.begin();
+  std::vector<double> by_cell;
+  if (device_.rank() == 0) by_cell.assign(cells * width, std::numeric_limits<double>::quiet_NaN());
   for (Step t = 0; t < placement.steps(); ++t) {
+    std::vector<PeerRows> rows;
+    std::int64_t total = 0;
+    for (Rank r = 0; r < placement.ranks; ++r) {
+      rows.push_back({total, placement.step_rows(r, t)});
+      total += rows.back().count;
+    }
+    const PartScope gathered(device_, MemoryPart::buffers);
+    const Tensor own = kept.rows({t}), all = device_.allocate(total, width, own.type());
+    communicator_.all_gather_v(own, all, rows, Traffic::other);
+    if (device_.rank() != 0) continue;
+    const std::vector<double> by_rank = host_values(device_, all);
+    auto cell = by_cell.begin() + t * placement.vertices * width;
     for (std::int64_t v = 0; v < placement.vertices; ++v, cell += width) {
       const Rank owner = placement.owner(static_cast<VertexId>(v), t);
-      if (owner < 0) continue;
-      std::copy_n(by_rank.begin() + rows[owner].first++ * width, width, cell);
+      if (owner >= 0) std::copy_n(by_rank.begin() + rows[owner].first++ * width, width, cell);
     }
   }
   return by_cell;

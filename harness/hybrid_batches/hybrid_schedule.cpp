@@ -130,7 +130,7 @@ class HybridSchedule final : public SchedulePlan {
   HybridMemory memory() const {
     auto judged = std::make_shared<HybridSchedule>(*this);
     judged->judges_shapes_ = true;
-    HybridMemory memory{std::move(judged), {}};
+    HybridMemory memory{std::move(judged), full_, {}};
     for (Rank rank = 0; rank < plan_->ranks(); ++rank)
       if (only_rank().value_or(rank) == rank) memory.feed.push_back(feed_bytes(*plan_, rank));
     return memory;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/errors.hpp"
+#include "core/system/ask_ahead.hpp"
 
 namespace strobe {
 namespace {
@@ -167,8 +168,8 @@ void BatchEncoder::number(std::span<const VertexId> vertices, std::int64_t first
 void BatchEncoder::ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i) {
   constexpr std::size_t ahead = 8;
   const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
-  if (i + 2 * ahead < rows.size()) __builtin_prefetch(offsets + rows[i + 2 * ahead]);
-  if (i + ahead < rows.size()) __builtin_prefetch(graph.columns.data() + offsets[rows[i + ahead]]);
+  if (i + 2 * ahead < rows.size()) ask_ahead(offsets + rows[i + 2 * ahead]);
+  if (i + ahead < rows.size()) ask_ahead(graph.columns.data() + offsets[rows[i + ahead]]);
 }
 
 void BatchEncoder::find_columns(const PreparedGraph& graph, Step step, std::span<const VertexId> rows) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/placement/chunks/grouping.hpp"
+#include "harness/placement/chunks/rows_ahead.hpp"
 
 namespace strobe {
 namespace {
@@ -32,7 +33,9 @@ GrowingColumn<Meeting> meetings_of(const SuperGraph& graph, const Column<std::ui
     const NodeSequence& sequence = graph.sequences[s];
     cells.clear();
     for (NodeId node = sequence.first; node < sequence.end(); ++node) cells.add(chunk[node], 1);
-    for (const std::uint32_t c : cells.labels()) meetings.push_back({static_cast<std::uint32_t>(s), c, cells.of(c)});
+    cells.for_each([&](std::uint32_t c, std::int64_t count) {
+      meetings.push_back({static_cast<std::uint32_t>(s), c, count});
+    });
   }
   return meetings;
 }
@@ -55,10 +58,14 @@ class Rows {
     const Grouped members =
         grouped(chunks_.cells.size(), sequence_of.size(), [&of_node](std::size_t i) { return of_node[i]; });
     make_room();
+    const bool listed = !graph_.offsets.empty();
+    const RowsAhead ahead({graph_.offsets.data(), graph_.neighbours.data(), nullptr, of_node.data()},
+                          {members.items.data(), listed ? members.items.size() : 0});
     for (std::uint32_t c = 0; c < chunks_.cells.size(); ++c) {
       shared_.clear();
       for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
         const NodeId node = members.items[m];
+        ahead.reach(m, [](NodeId) { return true; });
         graph_.for_listed(node, graph_.sequences[sequence_of[node]], [&](NodeId other, std::int64_t weight) {
           if (of_node[other] != c) shared_.add(of_node[other], weight);
         });
@@ -102,11 +109,12 @@ class Rows {
 }  // namespace
 
 void ChunkRows::append(const LabelSums& shared) {
-  others_ = shared.labels();
+  others_.clear();
+  shared.for_each([this](std::uint32_t other, std::int64_t weight) { others_.emplace_back(other, weight); });
   std::sort(others_.begin(), others_.end());
-  for (const std::uint32_t other : others_) {
+  for (const auto& [other, weight] : others_) {
     neighbours_.push_back(other);
-    traffic_.push_back(shared.of(other));
+    traffic_.push_back(weight);
   }
   offsets_.push_back(static_cast<std::int64_t>(neighbours_.size()));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "harness/placement/chunks/label_sums.hpp"
@@ -45,7 +46,7 @@ class ChunkRows {
  private:
   GrowingColumn<std::int64_t> offsets_{}, traffic_{};
   GrowingColumn<std::uint32_t> neighbours_{};
-  std::vector<std::uint32_t> others_;  // of one row
+  std::vector<std::pair<std::uint32_t, std::int64_t>> others_;  // of one row
 };
 
 /// The weight of edges between nodes that are in different parts. `part` is by chunk.

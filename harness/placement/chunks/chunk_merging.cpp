@@ -6,10 +6,15 @@
 
 #include "harness/placement/chunks/grouping.hpp"
 #include "harness/placement/chunks/label_sums.hpp"
+#include "harness/placement/chunks/rows_ahead.hpp"
 #include "harness/placement/chunks/seeded_order.hpp"
 
 namespace strobe {
 namespace {
+
+LabelledRows labelled(const ChunkGraph& chunks, const std::vector<std::uint32_t>& label) {
+  return {chunks.offsets.data(), chunks.neighbours.data(), chunks.traffic.data(), label.data()};
+}
 
 class ChunkPropagation {
  public:
@@ -26,7 +31,10 @@ class ChunkPropagation {
   /// Chunks that changed their label.
   std::int64_t round() {
     std::int64_t moved = 0;
-    for (const std::uint32_t chunk : order_) {
+    const RowsAhead ahead(labelled(chunks_, label_), order_);
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const std::uint32_t chunk = order_[i];
+      ahead.reach(i, [this](std::uint32_t other) { return ask_[other] != 0; });
       if (ask_[chunk] == 0) continue;
       const std::uint32_t best = choose(chunk);
       if (best == label_[chunk]) continue;
@@ -56,15 +64,14 @@ class ChunkPropagation {
     std::uint32_t best = own;
     std::int64_t best_weight = own_weight;
     ask_[chunk] = 0;
-    for (const std::uint32_t label : sums_.labels()) {
-      const std::int64_t weight = sums_.of(label);
-      if (label == own || weight <= own_weight) continue;  // on a tie, the chunk keeps its label
+    sums_.for_each([&](std::uint32_t label, std::int64_t weight) {
+      if (label == own || weight <= own_weight) return;  // on a tie, the chunk keeps its label
       if (cells_[label] + chunks_.cells[chunk] > max_cells_) {
         ask_[chunk] = 1;  // there may be room later
       } else if (weight > best_weight || (weight == best_weight && label < best)) {
         best = label, best_weight = weight;
       }
-    }
+    });
     return best;
   }
 
@@ -82,12 +89,15 @@ ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label
   ChunkGraph merged;
   GrowingColumn<std::int64_t> cells(count, reading_bound());
   ChunkRows rows;
+  if (reading_bound() == nullptr) rows.reserve(chunks.neighbours.size());  // pages that stay empty take no memory
   const Grouped members = grouped(count, chunks.cells.size(), [&label](std::size_t i) { return label[i]; });
+  const RowsAhead ahead(labelled(chunks, label), {members.items.data(), members.items.size()});
   LabelSums shared;
   for (std::uint32_t c = 0; c < count; ++c) {
     shared.clear();
     for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
       const std::uint32_t chunk = members.items[m];
+      ahead.reach(m, [](std::uint32_t) { return true; });
       cells[c] += chunks.cells[chunk];
       for (std::size_t e = chunks.offsets[chunk]; e < static_cast<std::size_t>(chunks.offsets[chunk + 1]); ++e) {
         if (label[chunks.neighbours[e]] != c) shared.add(label[chunks.neighbours[e]], chunks.traffic[e]);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/placement/chunks/rows_ahead.hpp"
 #include "harness/placement/chunks/seeded_order.hpp"
 #include "harness/placement/chunks/sequence_tally.hpp"
 #include "workloads/storage/growing_column.hpp"
@@ -40,7 +41,9 @@ class Propagation {
   std::int64_t listed_sequence(std::uint32_t s) {
     const NodeSequence& sequence = graph_.sequences[s];
     std::int64_t moved = 0;
+    const RowsAhead ahead({graph_.offsets.data(), graph_.neighbours.data(), nullptr, label_.data()}, {});
     for (NodeId node = sequence.first; node < sequence.end(); ++node) {
+      if (node + 8 < sequence.end() && ask_[node + 8] != 0 && !graph_.offsets.empty()) ahead.ask_for_labels(node + 8);
       if (ask_[node] == 0) continue;
       begin(node, sequence);
       ask_[node] = blocked_ ? 1 : 0;
@@ -92,15 +95,14 @@ class Propagation {
     const Label own = label_[node];
     best_ = own, best_weight_ = own_weight_ = weight_of(own);
     blocked_ = false;
-    for (const Label label : sums_.labels()) consider(label, own);
+    sums_.for_each([this, own](Label label, std::int64_t sum) { consider(label, sum + whole_weight(label), own); });
   }
 
-  std::int64_t weight_of(Label label) const { return sums_.of(label) + (whole() > 0 ? whole() * tally_.of(label) : 0); }
+  std::int64_t whole_weight(Label label) const { return whole() > 0 ? whole() * tally_.of(label) : 0; }
+  std::int64_t weight_of(Label label) const { return sums_.of(label) + whole_weight(label); }
 
-  void consider(Label label, Label own) {
-    if (label == own) return;
-    const std::int64_t weight = weight_of(label);
-    if (weight <= own_weight_) return;  // on a tie, the cell keeps its label
+  void consider(Label label, std::int64_t weight, Label own) {
+    if (label == own || weight <= own_weight_) return;  // on a tie, the cell keeps its label
     if (full(label)) {
       blocked_ = true;
     } else if (weight > best_weight_ || (weight == best_weight_ && label < best_)) {
@@ -114,7 +116,7 @@ class Propagation {
       passed_over_ = true;
       return false;
     });
-    if (most != LabelSums::none) consider(most, own);
+    if (most != LabelSums::none) consider(most, weight_of(most), own);
   }
 
   void move(NodeId node, const NodeSequence& sequence) {

@@ -13,52 +13,55 @@ class LabelSums {
   static constexpr Label none = 0xffffffff;
 
   /// The sum of the label; 0 for labels that got none.
-  std::int64_t of(Label label) const { return slots_[place(label)].second; }
+  std::int64_t of(Label label) const { return slots_[place(label)].sum; }
 
   void add(Label label, std::int64_t weight) {
-    auto* slot = &slots_[place(label)];
-    if (slot->first == none) {
+    std::size_t at = place(label);
+    if (slots_[at].label == none) {
       if (2 * (used_.size() + 1) > slots_.size()) {
         grow();
-        slot = &slots_[place(label)];
+        at = place(label);
       }
-      slot->first = label;
-      used_.push_back(label);
+      slots_[at].label = label;
+      used_.push_back(static_cast<std::uint32_t>(at));
     }
-    slot->second += weight;
+    slots_[at].sum += weight;
   }
 
-  /// Labels in the order of their first addition. A label whose sum returned to 0 is still among them.
-  const std::vector<Label>& labels() const { return used_; }
+  /// Calls `visit(label, sum)` in the order of labels' first addition, also for sums that returned to 0.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const std::uint32_t at : used_) visit(slots_[at].label, slots_[at].sum);
+  }
 
   void clear() {
-    if (grown_) {
-      slots_.assign(slots_.size(), {none, 0});
-    } else {  // backwards, so that no probe chain is broken before the later label in it is found
-      for (auto label = used_.rbegin(); label != used_.rend(); ++label) slots_[place(*label)] = {none, 0};
-    }
-    grown_ = false;
+    for (const std::uint32_t at : used_) slots_[at] = {};
     used_.clear();
   }
 
  private:
+  struct Slot {
+    Label label = none;
+    std::int64_t sum = 0;
+  };
+
   std::size_t place(Label label) const {
     std::size_t at = ((label * 0x9E3779B97F4A7C15u) >> 32) & (slots_.size() - 1);
-    while (slots_[at].first != label && slots_[at].first != none) at = (at + 1) & (slots_.size() - 1);
+    while (slots_[at].label != label && slots_[at].label != none) at = (at + 1) & (slots_.size() - 1);
     return at;
   }
   void grow() {
-    grown_ = true;
-    std::vector<std::pair<Label, std::int64_t>> old(2 * slots_.size(), {none, 0});
+    std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
-    for (const auto& slot : old) {
-      if (slot.first != none) slots_[place(slot.first)] = slot;
+    for (std::uint32_t& at : used_) {
+      const Slot& slot = old[at];
+      at = static_cast<std::uint32_t>(place(slot.label));
+      slots_[at] = slot;
     }
   }
 
-  std::vector<std::pair<Label, std::int64_t>> slots_ = std::vector<std::pair<Label, std::int64_t>>(64, {none, 0});
-  std::vector<Label> used_;
-  bool grown_ = false;  // since it was empty
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::vector<std::uint32_t> used_;  // places in `slots_`
 };
 
 }  // namespace strobe

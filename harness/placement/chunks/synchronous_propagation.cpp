@@ -127,7 +127,7 @@ class SynchronousPropagation {
     in_group_.clear();
     for (NodeId node = group.first; node < group.end(); ++node) in_group_.add(result_.label[node], 1);
     most_.clear();
-    for (const Label label : in_group_.labels()) most_.emplace_back(-in_group_.of(label), label);
+    in_group_.for_each([this](Label label, std::int64_t sum) { most_.emplace_back(-sum, label); });
     std::sort(most_.begin(), most_.end());
   }
 
@@ -153,7 +153,7 @@ class SynchronousPropagation {
       if (weight > best_weight || (weight == best_weight && label < best)) best = label, best_weight = weight;
       return true;
     };
-    for (const Label label : sums_.labels()) consider(label);
+    sums_.for_each([&](Label label, std::int64_t) { consider(label); });
     if (nodes_.whole_group() > 0) {
       for (const auto& [count, label] : most_)
         if (label != own_label && consider(label)) break;

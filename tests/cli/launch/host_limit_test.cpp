@@ -15,7 +15,7 @@ struct LimitedCase {
   int ranks = 1, epochs = 2;
   std::string workload = "uniform:vertices=60000,steps=12,density=8", model = "t-gcn", task{};
   std::vector<std::string> files{};  // flags of output files
-  std::string precision = "fp32";
+  std::string precision = "fp32", nb = "1";
 };
 
 LimitedCase events_under_limit(const std::string& model, const std::string& strategy, const std::string& task,
@@ -77,6 +77,7 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
                                "8",
                                "--out",
                                out});
+    if (of.nb != "1") words.insert(words.end(), {"--nb", of.nb});
     if (!of.task.empty()) words.insert(words.end(), {"--task", of.task});
     for (const std::string& file : of.files) words.insert(words.end(), {file, out + file});
     return words;
@@ -144,6 +145,13 @@ INSTANTIATE_TEST_SUITE_P(
                            2, {"--dump-embeddings"})),
     name_of_limited);
 
+/// Steps without many edges, so that the embeddings that rank 0 writes take most of the memory.
+LimitedCase embeddings_under_limit(const std::string& strategy, const std::string& comm, int ranks,
+                                   const std::string& precision = "fp32") {
+  const std::string workload = "uniform:vertices=40000,steps=24,density=1", nb = strategy == "hybrid_batch" ? "1" : "8";
+  return {strategy, comm, ranks, 1, workload, "t-gcn:hidden=16", "", {"--dump-embeddings"}, precision, nb};
+}
+
 /// Its first epoch, which measures chunks, takes more than training does.
 constexpr const char* measured_chunks = "chunk:fusion_memory=measured,fusion_gib=0.1";
 
@@ -158,7 +166,11 @@ INSTANTIATE_TEST_SUITE_P(
                     LimitedCase{measured_chunks, "local", 2}, LimitedCase{measured_chunks, "mpi", 2},
                     LimitedCase{"hybrid_batch", "local", 1}, LimitedCase{"hybrid_batch", "local", 2},
                     LimitedCase{"hybrid_batch", "mpi", 2}, LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
-                    LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
+                    LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3},
+                    embeddings_under_limit("sequential", "local", 1, "fp64"),
+                    embeddings_under_limit("vertex:partitioner=hash", "local", 2),
+                    embeddings_under_limit("vertex:partitioner=hash", "mpi", 2),
+                    embeddings_under_limit("hybrid_batch", "local", 1)),
     name_of_limited);
 
 class LimitedDryRun : public MpiProgram {
