@@ -71,8 +71,9 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
 TEST_F(Install, ADebianPackageHoldsAProgramThatRuns) {
   if (std::system("command -v cpack dpkg-deb dpkg-shlibdeps > /dev/null 2>&1") != 0) GTEST_SKIP() << "no Debian tools";
   const std::string build = std::filesystem::path(STROBE_BINARY).parent_path().string();
-  Outcome outcome = finish(start_shell("cd '" + folder_.string() + "' && cpack -G DEB -B package --config '" + build +
-                                       "/CPackConfig.cmake' && dpkg-deb -x package/strobe_*.deb unpacked && " +
+  Outcome outcome = finish(start_shell("cd '" + folder_.string() +
+                                       "' && cpack -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B package --config '" +
+                                       build + "/CPackConfig.cmake' && dpkg-deb -x package/strobe_*.deb unpacked && " +
                                        "dpkg-deb -f package/strobe_*.deb Depends Version"));
   ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("libc6"), std::string::npos) << outcome.out;

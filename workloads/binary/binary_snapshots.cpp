@@ -124,7 +124,7 @@ Sizes sizes_of(const BinaryFile& file) {
 }
 
 /// A snapshot in the form of the file.
-struct Part {
+struct StoredSnapshot {
   Column<std::int64_t> offsets;  // [N + 1]
   Column<VertexId> columns;
   Column<float> values;
@@ -147,9 +147,10 @@ struct Part {
 };
 
 /// The snapshots of the file, each inside of its section.
-std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Column<std::int64_t>& offsets,
-                           const Column<VertexId>& columns, const Column<float>& values, const Column<double>& exact) {
-  std::vector<Part> parts;
+std::vector<StoredSnapshot> parts_of(const BinaryFile& file, const Sizes& sizes, const Column<std::int64_t>& offsets,
+                                     const Column<VertexId>& columns, const Column<float>& values,
+                                     const Column<double>& exact) {
+  std::vector<StoredSnapshot> parts;
   const auto rows = static_cast<std::size_t>(sizes.vertices) + 1;
   std::size_t begin = 0;
   for (std::size_t s = 0; s < static_cast<std::size_t>(sizes.snapshots); ++s) {
@@ -166,7 +167,7 @@ std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Col
   return parts;
 }
 
-void check_content(const BinaryFile& file, const std::vector<Part>& parts, const SnapshotGraph& graph) {
+void check_content(const BinaryFile& file, const std::vector<StoredSnapshot>& parts, const SnapshotGraph& graph) {
   std::atomic<bool> good{true};
   parallel_tasks(static_cast<std::int64_t>(parts.size()), [&](std::int64_t s) {
     if (!parts[s].sound()) good = false;
@@ -187,18 +188,18 @@ void check_content(const BinaryFile& file, const std::vector<Part>& parts, const
 }
 
 /// A snapshot's exact values, where they are not the rounded ones.
-Column<double> exact_values_of(const Part& part) {
+Column<double> exact_values_of(const StoredSnapshot& part) {
   const bool same = std::equal(part.exact.begin(), part.exact.end(), part.values.begin(), part.values.end(),
                                [](double exact, float rounded) { return exact == static_cast<double>(rounded); });
   return same ? Column<double>() : part.exact;
 }
 
 /// Sets the snapshots; steps of one snapshot share it.
-void set_snapshots(const BinaryFile& file, const std::vector<Part>& parts, const Column<std::int32_t>& of_step,
-                   SnapshotGraph& graph) {
+void set_snapshots(const BinaryFile& file, const std::vector<StoredSnapshot>& parts,
+                   const Column<std::int32_t>& of_step, SnapshotGraph& graph) {
   std::vector<std::shared_ptr<const Snapshot>> snapshots(parts.size());
   parallel_tasks(static_cast<std::int64_t>(parts.size()), [&](std::int64_t s) {
-    const Part& part = parts[s];
+    const StoredSnapshot& part = parts[s];
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = part.offsets;
     snapshot->columns = part.columns;
@@ -243,7 +244,7 @@ SnapshotGraph graph_of(const BinaryFile& file, Checks checks) {
   graph.original_id = file.column<std::int64_t>("original_id", sizes.vertices, false).copy();
   graph.vertex_name = names_of(file, sizes.vertices);
   if (checks == Checks::all) file.verify();
-  const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values, exact);
+  const std::vector<StoredSnapshot> parts = parts_of(file, sizes, offsets, columns, values, exact);
   if (checks != Checks::nothing) check_content(file, parts, graph);
   set_snapshots(file, parts, of_step, graph);
   if (!file.description().contains("two_sided")) graph.side = sides_of_steps(graph);  // files of before do not say

@@ -10,13 +10,14 @@
 
 #include "core/units.hpp"
 #include "workloads/graph/growing_labels.hpp"
+#include "workloads/storage/date_time.hpp"
 #include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr double far_in_spans = 5, year_seconds = 31556952, seconds_of_day = 86400;
+constexpr double far_in_spans = 5, year_seconds = 31556952;
 constexpr std::int64_t fewest_events = 8, outer_parts = 4;
 constexpr const char* empty_steps = " steps are empty";
 constexpr const char* advice = "; outliers=drop leaves them out";
@@ -24,7 +25,7 @@ constexpr const char* advice = "; outliers=drop leaves them out";
 std::string length_text(double length, bool stepped) {
   if (stepped) return fmt::format("{:.0f} steps", length);
   if (length >= 2 * year_seconds) return fmt::format("{:.0f} years", length / year_seconds);
-  if (length >= 2 * seconds_of_day) return fmt::format("{:.0f} days", length / seconds_of_day);
+  if (length >= 2 * day_seconds) return fmt::format("{:.0f} days", length / day_seconds);
   return format_seconds(length);
 }
 
@@ -37,7 +38,7 @@ class Search {
     const std::int64_t part = (events_ - 1) / outer_parts;
     const double middle = at(events_ - 1 - part) - at(part);
     if (middle == 0 && stepped) return {};
-    least_ = middle == 0 ? seconds_of_day : 0;  // seconds apart say nothing of one instant
+    least_ = middle == 0 ? day_seconds : 0;  // seconds apart say nothing of one instant
     std::int64_t first = first_of_others(part, middle), last = last_of_others(part, middle);
     // A gap must be large compared with the span of all that stays. That span includes the other end when its own gap
     // is not large.

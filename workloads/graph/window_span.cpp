@@ -18,7 +18,7 @@ namespace {
 
 using Origin = WindowSpan::Origin;
 
-constexpr double day_seconds = 86400, week_seconds = 7 * day_seconds, mean_month_seconds = 2629746;
+constexpr double week_seconds = 7 * day_seconds, mean_month_seconds = 2629746;
 constexpr double first_monday = 4 * day_seconds;                                         // 1970-01-05
 constexpr std::int64_t most_days = 1000000, most_months = 1000, days_of_any_month = 28;  // of one window
 

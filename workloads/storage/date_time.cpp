@@ -37,7 +37,7 @@ struct Scanner {
     const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                            std::chrono::day(static_cast<unsigned>(day))};
     if (!date.ok()) return false;
-    seconds = 86400.0 * static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+    seconds = day_seconds * static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
     return true;
   }
   /// HH:MM, with `sign` and without the colon too, as zones are written: -0530. Added to `seconds`.

@@ -83,7 +83,7 @@ TEST_P(SharedMemory, IsNoMoreTogetherThanAlone) {
 }
 
 constexpr const char* small_graph = "uniform:steps=16,vertices=400,density=4";
-constexpr const char* small_events = "bursty_events:vertices=200,events=20000";
+constexpr const char* small_events = "bursty_events:vertices=200,events=8000";
 
 INSTANTIATE_TEST_SUITE_P(Processes, MemoryParts,
                          testing::Combine(testing::Values(MemoryCase{"vertex", "t-gcn", small_graph, ""},

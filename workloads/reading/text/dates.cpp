@@ -8,10 +8,11 @@
 #include <chrono>
 #include <cmath>
 
+#include "workloads/storage/date_time.hpp"
+
 namespace strobe {
 namespace {
 
-constexpr double day_seconds = 86400;
 constexpr int most_fraction_digits = 17;
 
 /// The fraction's digits are as few as give `seconds` again; "" when none do.
