@@ -223,6 +223,7 @@ int validate(const ValidateCommand& command) {
   if (!command.published.empty()) return validate_published(command);
   if (!command.figure.empty()) check_figure_path(command.figure);
   if (!command.pledge.empty()) return validate_pledge(command);
+  if (!command.programs.empty()) check_programs(command);
   check_cluster_of(command);
   if (!command.programs.empty()) return validate_programs(command);
   return command.measured.empty() ? validate_here(command) : validate_earlier(command);

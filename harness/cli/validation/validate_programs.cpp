@@ -16,16 +16,22 @@
 namespace strobe {
 namespace {
 
-ProgramPlace place_of_programs(const ValidateCommand& command) {
+std::string folder_of_programs() {
   const std::string folder = program_folder(STROBE_PUBLISHED_DIR) + "/../../bench/peers/programs";
   if (!std::filesystem::exists(folder))
     throw Unavailable("the programs lie in bench/peers/programs of Strobe's source tree; run strobe from its build");
+  return std::filesystem::canonical(folder).string();
+}
+
+Json list_of_programs() { return Json::parse(words_in(folder_of_programs() + "/programs.json")); }
+
+ProgramPlace place_of_programs(const ValidateCommand& command) {
   const std::string modules = "torch torch_geometric torch_geometric_temporal", python = find_python(modules);
   if (python.empty())
     throw Unavailable(
         "the programs need Python with torch, torch_geometric and torch_geometric_temporal (pip install; for the last "
         "add --no-deps); $STROBE_PYTHON chooses the interpreter");
-  return {std::filesystem::canonical(folder).string(),
+  return {folder_of_programs(),
           python,
           std::filesystem::read_symlink("/proc/self/exe").string(),
           command.cluster,
@@ -45,11 +51,14 @@ void check_alone(const ValidateCommand& command) {
 
 }  // namespace
 
-int validate_programs(const ValidateCommand& command) {
+void check_programs(const ValidateCommand& command) {
   check_alone(command);
+  chosen_programs(list_of_programs(), command.programs);
+}
+
+int validate_programs(const ValidateCommand& command) {
   const ProgramPlace place = place_of_programs(command);
-  ProgramRuns programs =
-      program_runs(Json::parse(words_in(place.folder + "/programs.json")), command.programs, command.filter, place);
+  ProgramRuns programs = program_runs(list_of_programs(), command.programs, command.filter, place);
   PairSelection selection;
   selection.left_out = programs.left_out;
   selection.calibrated = load_cluster(command.cluster)->calibrated;

@@ -34,18 +34,6 @@ std::vector<std::string> names_in(const std::string& text) {
   return names;
 }
 
-std::vector<std::string> chosen_programs(const Json& list, const std::string& chosen) {
-  std::vector<std::string> known;
-  for (const auto& [name, program] : list.at("programs").items()) known.push_back(name);
-  if (chosen == "all") return known;
-  std::vector<std::string> names = names_in(chosen);
-  for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw InvalidRequest("--programs", unknown_name_message("program", name, known));
-  }
-  return names;
-}
-
 /// A workload as --workload takes it. Programs get its window as an option of their own.
 std::string workload_words(const Json& workload) {
   std::string words = workload.at("name").get<std::string>();
@@ -130,6 +118,18 @@ Share ordered_ways(const std::vector<const ProgramRun*>& runs, const std::vector
 }
 
 }  // namespace
+
+std::vector<std::string> chosen_programs(const Json& list, const std::string& chosen) {
+  std::vector<std::string> known;
+  for (const auto& [name, program] : list.at("programs").items()) known.push_back(name);
+  if (chosen == "all") return known;
+  std::vector<std::string> names = names_in(chosen);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw InvalidRequest("--programs", unknown_name_message("program", name, known));
+  }
+  return names;
+}
 
 ProgramRuns program_runs(const Json& list, const std::string& chosen, const std::string& filter,
                          const ProgramPlace& place) {

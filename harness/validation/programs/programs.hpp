@@ -34,8 +34,11 @@ struct ProgramPlace {
       {};  // whether the interpreter has it; empty: all are there
 };
 
-/// The runs of a list of programs: bench/peers/programs/programs.json has its form. `chosen`: "all", or names of
-/// programs with commas between them; `filter` keeps the runs whose name matches, as `id_filter` does. Runs that the
+/// The names that `chosen` means in a list of programs (bench/peers/programs/programs.json has its form): "all", or
+/// names with commas between them. Throws InvalidRequest for an unknown name.
+std::vector<std::string> chosen_programs(const Json& list, const std::string& chosen);
+
+/// The runs of the chosen programs of a list. `filter` keeps the runs whose name matches, as `id_filter` does. Runs that the
 /// cluster cannot simulate, and those of programs whose module `place` lacks, are left out. Throws InvalidRequest when
 /// nothing is left or a name is unknown.
 ProgramRuns program_runs(const Json& list, const std::string& chosen, const std::string& filter,

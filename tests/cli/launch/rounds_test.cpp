@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/cli/support/edited_json.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/cli/support/edited_json.hpp"
 
 namespace strobe::cli_test {
 namespace {
