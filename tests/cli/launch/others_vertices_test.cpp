@@ -1,6 +1,5 @@
 // The law of memory with real processes: when other ranks own twice as many vertices, a rank's private memory grows by
 // what it exchanges with them, and not by what they hold.
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/launch/mpi_program.hpp"
@@ -72,12 +71,13 @@ TEST_P(OthersVertices, AddOnlyWhatIsExchanged) {
 #endif
   const Measured once = run(2, many), twice = run(3, many), small = run(2, few), more = run(3, few);
   // The matrix, features and samples of a vertex of another rank take more than 1,200 bytes.
-  constexpr double planned_of_vertex = 64, kept_of_vertex = 16;
+  // Connections to a third process took .3 MB more in one run than in the next.
+  constexpr double planned_of_vertex = 64, kept_of_vertex = 16, connections = 1 << 20;
   for (int rank = 0; rank < 2; ++rank) {
     const double grown = twice.most.at(rank) - more.most.at(rank) - (once.most.at(rank) - small.most.at(rank));
     const double explained = counted(twice.memory, rank) - counted(once.memory, rank);
     const double exchanged = std::max(0.0, 2 * (twice.sent - once.sent));
-    EXPECT_LE(grown, explained + exchanged + planned_of_vertex * many);
+    EXPECT_LE(grown, explained + exchanged + planned_of_vertex * many + connections);
     for (const char* data : {"graph", "features", "samples"}) {
       const auto held = [&](const Measured& of) {
         return of.memory.at("host").at(data).at(static_cast<std::size_t>(rank)).get<double>();

@@ -217,6 +217,7 @@ double most_of_a_rank(const std::string& path, std::int64_t nodes, std::int64_t 
     BatchDraw drawn;
     for (std::int64_t n = 0; n < batches; ++n) drawer.draw(request_of(order, n, 0, 0), moments, n, workers, drawn);
     EXPECT_GT(part.times(0, moments.taken(batches), moments).mail_event, 0);
+    look_at_process_memory();
   });
 }
 
