@@ -14,6 +14,8 @@ namespace {
 
 using Label = LabelSums::Label;
 
+constexpr NodeId nodes_ahead = 8;  // between a node whose neighbours' labels are asked for, and the current one
+
 class Propagation {
  public:
   Propagation(SuperGraph& graph, std::int64_t max_cells, std::uint64_t seed)
@@ -43,7 +45,8 @@ class Propagation {
     std::int64_t moved = 0;
     const RowsAhead ahead({graph_.offsets.data(), graph_.neighbours.data(), nullptr, label_.data()}, {});
     for (NodeId node = sequence.first; node < sequence.end(); ++node) {
-      if (node + 8 < sequence.end() && ask_[node + 8] != 0 && !graph_.offsets.empty()) ahead.ask_for_labels(node + 8);
+      const NodeId later = node + nodes_ahead;
+      if (later < sequence.end() && ask_[later] != 0 && !graph_.offsets.empty()) ahead.ask_for_labels(later);
       if (ask_[node] == 0) continue;
       begin(node, sequence);
       ask_[node] = blocked_ ? 1 : 0;
