@@ -71,6 +71,7 @@ struct HostModel {
   double random_access_seconds = 0;       // to follow a reference from one row to another at an unpredictable place
   double disk_bytes_per_second = 0;       // read in order
   std::uint64_t memory_bytes = 0;         // of a node; 0: not known
+  double page_cache_bytes = -1;           // that a node's programs leave for pages of files; negative: all have room
   // Before training, by one process; 0: not known.
   double text_bytes_per_second = 0;         // of a text file, to steps in memory
   double binary_bytes_per_second = 0;       // of a binary graph

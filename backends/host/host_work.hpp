@@ -14,6 +14,16 @@ namespace strobe {
 
 class Workers;  // core/system/parallel.hpp
 
+/// A part of a file that all ranks of a node map. A simulated node keeps the parts used last in its page cache, as far
+/// as they have room, and reads the others from its disk. On a real machine the system does so by itself.
+struct FilePart {
+  int number = -1;        // from 0; negative: no part
+  double own_bytes = 0;   // of the pages that this rank needs
+  double all_bytes = 0;   // of the part
+  double file_bytes = 0;  // of the file
+  double readers = 1;     // ranks that need a page of the part, on average over its bytes
+};
+
 /// One piece of work for the host.
 struct HostWork {
   std::string_view name;  // static text: the name of its span, and of its fit in a calibrated cluster
@@ -28,6 +38,7 @@ struct HostWork {
   int channel = 0;                 // work of one channel runs in the order given; channels run in parallel
   int channels = 1;                // number of channels that share the rank's part of its node's host
   bool serial = false;             // whether a single worker does it all, however many there are
+  FilePart file_part = {};         // read as well, where it is not in memory
 };
 
 }  // namespace strobe

@@ -72,6 +72,7 @@ SimDevice::SimDevice(const DeviceRequest& request)
     clocks_.push_back({.transfer_rate = host_rate(*cluster, request.rank, request.ranks)});
   host_share_ = host_share(*cluster_, request.rank, request.ranks, request.host_threads);
   host_share_.turns = turns_on(*cluster_, computing_ranks_);
+  page_cache_ = PageCache(cluster_->host.page_cache_bytes, 1 / host_share_.part, request.ranks);
   if (has_values()) {
     // Ranks take turns on one thread, so more threads per rank would only wait for each other.
     workers_ = std::make_unique<Workers>(1);

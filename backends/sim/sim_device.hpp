@@ -14,6 +14,7 @@
 #include "backends/device.hpp"
 #include "backends/sim/cost/host_cost.hpp"
 #include "backends/sim/cost/operation_cost.hpp"
+#include "backends/sim/cost/page_cache.hpp"
 #include "backends/sim/cost/software_cost.hpp"
 #include "backends/sim/instant.hpp"
 #include "backends/sim/virtual_host.hpp"
@@ -134,6 +135,7 @@ class SimDevice final : public Device {
   VirtualWaits* waits_ = nullptr;  // null: this rank is alone
   int actor_ = 0;
   HostShare host_share_;
+  PageCache page_cache_{-1, 1, 1};
   SnapshotCount snapshots_;
   Workers host_workers_{1};  // virtual time does not depend on the number of workers
   /// A channel of the host stream.

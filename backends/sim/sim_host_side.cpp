@@ -26,6 +26,7 @@ DeviceEvent SimDevice::do_run_on_host(HostWork work) {
   HostShare share = host_share_;
   share.channels = work.channels;
   if (work.serial) share.threads = 1;
+  work.disk_bytes += page_cache_.use(work.file_part);
   const auto act = [this, &channel, share, event, span, work = std::move(work)](const Instant& ready,
                                                                                 std::exception_ptr failure) {
     Instant begin = ready;

@@ -19,6 +19,7 @@
 #include "harness/request/schedule_tag.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/schedule/planned_case.hpp"
+#include "harness/training/host_memory.hpp"
 #include "harness/training/load_time.hpp"
 #include "harness/training/make_plan.hpp"
 #include "results/row/row.hpp"
@@ -173,11 +174,28 @@ PlannedGroup plan_group(Case c, const DataCache& cache) {
 
 /// A point whose hosts have no room for the graph, before it is simulated.
 bool refused_by_hosts(const PlannedGroup& group, PlanOutcome& outcome) {
-  if (group.plan == nullptr) return false;
+  if (group.plan == nullptr || outcome.point.request.host_memory_limit_gib > 0) return false;
   outcome.reason = host_refusal(group.graph, outcome.point, *load_cluster(outcome.point.request.cluster));
   if (outcome.reason.empty()) return false;
   outcome.status = "out_of_host_memory";
   return true;
+}
+
+/// The plan on the point's cluster, with what it takes of a node's memory under a limit. Null when that is too much.
+std::shared_ptr<const PlannedCase> within_limit(const PlannedGroup& group, PlanOutcome& outcome) {
+  if (outcome.point.request.host_memory_limit_gib <= 0) return group.plan;
+  const auto plan = std::make_shared<PlannedCase>(*group.plan);
+  plan->request.cluster = outcome.point.request.cluster;
+  try {
+    const TrainingMemory memory = check_host_memory(*plan, {}, 0);
+    plan->host_bytes = memory.bytes;
+    if (!memory.note.empty()) plan->notes.push_back(memory.note);
+    return plan;
+  } catch (const InvalidRequest& refused) {
+    outcome.status = "out_of_host_memory";
+    outcome.reason = refused.message();
+    return nullptr;
+  }
 }
 
 void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric, const DataCache& cache,
@@ -191,7 +209,9 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
     return;
   } else if (group.plan != nullptr) {
     outcome.point.request.warmup = group.plan->request.warmup;
-    const CaseResult result = run_planned(group.plan, outcome.point.request);
+    const std::shared_ptr<const PlannedCase> plan = within_limit(group, outcome);
+    if (plan == nullptr) return;
+    const CaseResult result = run_planned(plan, outcome.point.request);
     take_result(*group.plan, result, epochs, outcome);
     if (group.load) outcome.load_seconds = load_seconds(*group.load, load_cluster(outcome.point.request.cluster)->host);
     if (metric != nullptr && outcome.status == "ok")

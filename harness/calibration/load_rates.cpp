@@ -4,6 +4,7 @@
 #include "harness/calibration/load_rates.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,7 @@ double seconds_of_load(const char* name, const SecondsOf& seconds_of, const std:
     HostWork work;
     work.name = name;
     work.body = [&body](Workers&) { body(); };
+    malloc_trim(0);  // a run takes its memory from the system as well, page by page
     seconds.push_back(seconds_of(std::move(work)));
   }
   return median(seconds);

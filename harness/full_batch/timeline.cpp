@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "harness/full_batch/inputs/read_ahead.hpp"
 #include "harness/schedule/host_values.hpp"
 
 namespace strobe {
@@ -13,6 +12,7 @@ Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& comm
     : plan_(plan),
       device_(device),
       communicator_(communicator),
+      pages_(plan, device),
       threshold_(std::make_unique<StaleThreshold>(plan.strategy.staleness)),
       parts_(plan.blocks.size()),
       borders_(plan.blocks.size()) {
@@ -25,9 +25,10 @@ Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& comm
       resident_.push_back(nullptr);
       continue;
     }
+    pages_.await(b);
     resident_.push_back(
         std::make_shared<const BlockInputs>(bring_inputs(device, plan, plan.blocks[b], Visit::lasting)));
-    turn_pages(b, std::min(b + 1, count - 1));
+    pages_.turn(b, std::min(b + 1, count - 1), true);
   }
 }
 
@@ -84,9 +85,11 @@ void Timeline::restore_kept(const std::map<std::string, std::vector<double>>& ke
 
 std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit visit) {
   if (resident_[block]) return resident_[block];
+  pages_.await(block);
   std::shared_ptr<const BlockInputs> here = brought(block, visit);
-  turn_pages(block,
-             visit == Visit::forward ? std::min(block + 1, walks_.size() - 1) : std::max<std::size_t>(block, 1) - 1);
+  const std::size_t next =
+      visit == Visit::forward ? std::min(block + 1, walks_.size() - 1) : std::max<std::size_t>(block, 1) - 1;
+  pages_.turn(block, next, false);
   return here;
 }
 
@@ -94,19 +97,6 @@ std::shared_ptr<const BlockInputs> Timeline::brought(std::size_t block, Visit vi
   if (store_) return std::make_shared<const BlockInputs>(store_->bring(block, visit));
   HostParts* const kept = plan_.options.from_file ? nullptr : &parts_[block];
   return std::make_shared<const BlockInputs>(bring_inputs(device_, plan_, plan_.blocks[block], visit, kept));
-}
-
-void Timeline::turn_pages(std::size_t block, std::size_t next) const {
-  if (!plan_.options.from_file || !device_.has_values()) return;
-  const auto rows_of = [&](std::size_t b) {
-    return rows_read(plan_.blocks[b].spatial, device_.rank(), plan_.blocks[b].first_step);
-  };
-  std::vector<std::shared_ptr<const PreparedGraph>> graphs = plan_.data.supports;
-  graphs.push_back(plan_.data.graph);
-  for (const auto& graph : graphs) {
-    if (next != block || resident_[block]) let_go(*graph, rows_of(block));
-    if (next != block) read_ahead(*graph, rows_of(next));
-  }
 }
 
 void Timeline::adopt(std::size_t block, const std::vector<LayerMemory>& memory) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/full_batch/block_store.hpp"
+#include "harness/full_batch/block_pages.hpp"
 #include "harness/full_batch/layer_walk.hpp"
 
 namespace strobe {
@@ -58,8 +59,6 @@ class Timeline {
   void for_previous(const VisitStates& visit) const;
   std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
   std::shared_ptr<const BlockInputs> brought(std::size_t block, Visit visit);
-  /// Lets the file's pages of `block` go, and has those of `next` read while the rank computes.
-  void turn_pages(std::size_t block, std::size_t next) const;
   std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.model.layers.size()); }
   void walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep);
   void adopt(std::size_t block, const std::vector<LayerMemory>& memory);
@@ -72,6 +71,7 @@ class Timeline {
   const FullBatchPlan& plan_;
   Device& device_;
   Communicator& communicator_;
+  BlockPages pages_;
   std::unique_ptr<StaleThreshold> threshold_;                 // at a fixed address, because exchanges point to it
   std::vector<LayerWalk> walks_;                              // [blocks]
   std::vector<std::shared_ptr<const BlockInputs>> resident_;  // [blocks]; null if a block's inputs come and go

@@ -82,8 +82,9 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
     throw InvalidRequest(pointer + "/comm",
                          fmt::format("device {} goes with comm {}, not with '{}'", c.device, communicator, c.comm));
   }
-  if (c.host_memory_limit_gib > 0)
-    throw InvalidRequest(pointer + "/host_memory_limit_gib", "a simulated node has host.memory_bytes of its cluster");
+  if (c.host_memory_limit_gib > 0 && !trains_full_batch(c))
+    throw InvalidRequest(pointer + "/host_memory_limit_gib",
+                         "the simulator knows what full batches alone read from a file; leave it out");
   try {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
     if (c.ranks > cluster->gpus()) {

@@ -26,9 +26,11 @@ std::uint64_t bytes_to_keep() {
   return static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
 }
 
-std::shared_ptr<const PlannedCase> with_facts(const PlannedCase& plan, const std::string& note, double load_seconds) {
+std::shared_ptr<const PlannedCase> with_facts(const PlannedCase& plan, const TrainingMemory& memory,
+                                              double load_seconds) {
   PlannedCase made = plan;
-  if (!note.empty()) made.notes.push_back(note);
+  if (!memory.note.empty()) made.notes.push_back(memory.note);
+  made.host_bytes = memory.bytes;
   made.load_seconds = load_seconds;
   return std::make_shared<const PlannedCase>(std::move(made));
 }
@@ -47,9 +49,9 @@ std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const double before = measured_bytes(c, process_memory_bytes);
   std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::run, cache_, here_);
   Checked& checked = checked_[key];
-  if (!checked.note) check(c, *plan, std::max(0.0, measured_bytes(c, most_process_memory) - before), checked);
+  if (!checked.memory) check(c, *plan, std::max(0.0, measured_bytes(c, most_process_memory) - before), checked);
   checked.load_seconds = std::max(checked.load_seconds, plan->load_seconds);
-  plan = with_facts(*plan, *checked.note, checked.load_seconds);
+  plan = with_facts(*plan, *checked.memory, checked.load_seconds);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
   if (bytes_ + bytes > most_bytes_) {
     all_fit_ = false;
@@ -61,15 +63,17 @@ std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
 }
 
 void KeptPlans::check(const Case& c, const PlannedCase& plan, double planning_bytes, Checked& checked) const {
-  const std::string note = check_host_memory(plan, here_, planning_bytes);
+  TrainingMemory memory = check_host_memory(plan, here_, planning_bytes);
   if (c.host_memory_limit_gib > 0) {
     if (const auto measuring = measuring_case(plan)) checked.measuring = check_measuring_epoch(*measuring, plan, here_);
   }
-  checked.note = note + checked.measuring;
+  memory.note += checked.measuring;
+  checked.memory = std::move(memory);
 }
 
 double KeptPlans::measured_bytes(const Case& c, std::uint64_t (*look)()) const {
-  return c.host_memory_limit_gib > 0 && here_.program_bytes > 0 ? static_cast<double>(look()) : 0;
+  // A simulated job plans elsewhere.
+  return c.host_memory_limit_gib > 0 && c.cluster.empty() && here_.program_bytes > 0 ? static_cast<double>(look()) : 0;
 }
 
 void KeptPlans::drop_plans() {
@@ -93,13 +97,14 @@ std::shared_ptr<const PlannedCase> KeptPlans::take(const Case& c) {
 }
 
 std::shared_ptr<const PlannedCase> KeptPlans::checked(const std::shared_ptr<const PlannedCase>& measured) const {
-  std::string note = check_host_memory(*measured, here_, 0);  // nothing more was read or made than for the plan
-  if (note.empty()) return measured;
+  TrainingMemory memory = check_host_memory(*measured, here_, 0);  // nothing more was read or made than for the plan
+  if (memory.note.empty()) return measured;
   const auto before = checked_.find(case_to_json(measured->request).dump());
-  if (before != checked_.end()) note += before->second.measuring;
+  if (before != checked_.end()) memory.note += before->second.measuring;
   PlannedCase made = *measured;
   std::erase_if(made.notes, [](const std::string& earlier) { return earlier.starts_with(host_limit_note); });
-  made.notes.push_back(note);
+  made.notes.push_back(memory.note);
+  made.host_bytes = memory.bytes;
   return std::make_shared<const PlannedCase>(std::move(made));
 }
 

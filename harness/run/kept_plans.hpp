@@ -39,9 +39,9 @@ class KeptPlans {
  private:
   /// Findings about a case that was planned.
   struct Checked {
-    std::optional<std::string> note;  // of check_host_memory; nothing until it had room
-    std::string measuring;            // its end, of check_measuring_epoch; "" without such an epoch
-    double load_seconds = 0;          // of the plan that took longest, which read the data
+    std::optional<TrainingMemory> memory;  // of check_host_memory; nothing until it had room
+    std::string measuring;                 // the end of its note, of check_measuring_epoch; "" without such an epoch
+    double load_seconds = 0;               // of the plan that took longest, which read the data
   };
 
   void check(const Case& c, const PlannedCase& plan, double planning_bytes, Checked& checked) const;

@@ -24,6 +24,7 @@
 #include "harness/run/run_outputs.hpp"
 #include "harness/run/target_facts.hpp"
 #include "harness/schedule/planned_case.hpp"
+#include "harness/training/host_memory.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/planned_peak.hpp"
 #include "harness/training/training.hpp"
@@ -328,7 +329,7 @@ CaseResult run_outside(const PlannedCase& plan, const LaunchRequest& launch, con
 
 }  // namespace
 
-LaunchRequest launch_request(const Case& c) {
+LaunchRequest launch_request(const Case& c, double host_bytes) {
   LaunchRequest request;
   request.ranks = static_cast<int>(c.ranks);
   request.timeout_seconds = c.timeout;
@@ -342,7 +343,7 @@ LaunchRequest launch_request(const Case& c) {
   request.device.host_threads = static_cast<int>(c.host_threads);
   request.device.kernel_variant = c.kernels;
   request.device.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
-  if (!c.cluster.empty()) request.device.cluster = load_cluster(c.cluster, c.software);
+  if (!c.cluster.empty()) request.device.cluster = with_page_cache(c, load_cluster(c.cluster, c.software), host_bytes);
   return request;
 }
 
@@ -356,7 +357,7 @@ CaseResult run_planned(std::shared_ptr<const PlannedCase> planned, const Case& c
                        const ModelOutputs& outputs, double time_limit_seconds, const KeepEpochs& keep_epochs,
                        const TellEpoch& tell, const CheckMeasured& check) {
   check_offered(*planned, outputs);
-  LaunchRequest launch = launch_request(c);
+  LaunchRequest launch = launch_request(c, planned->host_bytes);
   CaseResult result;
   if (planned->schedule->is_outside()) return run_outside(*planned, launch, {time_limit_seconds, keep_epochs, tell});
   const std::shared_ptr<const PlannedCase> plan = profiled(std::move(planned), launch, check, result);

@@ -18,6 +18,7 @@ struct PlannedCase {
   std::vector<std::string> notes;       // the schedule's notes and how it was chosen, one sentence each
   double load_seconds = 0;              // wall time to read and prepare the data and to plan, in this process
   std::optional<UntilRule> until = {};  // the rule of the request, with its target as a value
+  double host_bytes = 0;                // of a node in training, planned; 0 without a limit of host memory
 
   int ranks() const { return static_cast<int>(request.ranks); }
   bool fp64() const { return request.precision == "fp64"; }

@@ -17,6 +17,9 @@
 #include "core/units.hpp"
 #include "harness/event_batches/event_memory.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/full_batch/block_pages.hpp"
+#include "harness/full_batch/plan/host_parts.hpp"
+#include "harness/full_batch/plan/transfer_plan.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
 #include "harness/hybrid_batches/hybrid_memory.hpp"
 #include "harness/process/narrate.hpp"
@@ -26,7 +29,33 @@
 namespace strobe {
 namespace {
 
-double limit_bytes(const Case& c) { return c.host_memory_limit_gib * 1024 * 1024 * 1024; }
+/// The memory of a node that a case may take, at most what a simulated node has; 0 without a limit.
+double limit_bytes(const Case& c) {
+  const double limit = c.host_memory_limit_gib * 1024 * 1024 * 1024;
+  if (limit <= 0 || c.cluster.empty()) return limit;
+  const auto memory = static_cast<double>(load_cluster(c.cluster)->host.memory_bytes);
+  return memory > 0 ? std::min(limit, memory) : limit;
+}
+
+/// Whether tensors lie in the memory of the host.
+bool has_tensors_on_host(const Case& c) {
+  return is_on_host(c.device) || (!c.cluster.empty() && load_cluster(c.cluster)->shared_host_memory);
+}
+
+/// The fullest node of a case: a simulated one, or `here`.
+NodeRanks node_of(const Case& c, const NodeRanks& here) {
+  if (c.cluster.empty()) return here;
+  const std::int64_t beside = std::min<std::int64_t>(c.ranks, load_cluster(c.cluster)->gpus_per_node);
+  NodeRanks node;
+  node.program_bytes = here.program_bytes;
+  node.files = here.files;
+  node.nodes = (c.ranks + beside - 1) / beside;
+  if (node.nodes == 1) return node;
+  node.processes = beside;
+  node.ranks.resize(static_cast<std::size_t>(beside));
+  std::iota(node.ranks.begin(), node.ranks.end(), 0);
+  return node;
+}
 
 double sum_of(const PerMemoryPart<std::uint64_t>& parts) {
   return static_cast<double>(std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));
@@ -56,7 +85,7 @@ double mean_of_ranks(const std::vector<double>& values, const NodeRanks& here) {
 
 /// Mean peak of tensors of the node's ranks; 0 when their devices have memory of their own.
 double tensor_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
-  return is_on_host(plan.request.device) ? mean_of_node(peak, here, sum_of) : 0;
+  return has_tensors_on_host(plan.request) ? mean_of_node(peak, here, sum_of) : 0;
 }
 
 /// About what a rank takes on the host to compute metrics of snapshots, next to its tensors: outputs in fp64, and with
@@ -117,6 +146,13 @@ double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRa
     return hybrid_rank_bytes(plan, *hybrid, peak, here);
   const FullBatchPlan* const full = full_batch_or_null(plan);
   return tensors + std::max(evaluation_bytes(plan), full == nullptr ? 0 : embedding_bytes(plan, *full, here));
+}
+
+/// Bytes that a process holds for the plan. Those of a simulated job have graph and samples in files.
+double held_bytes(const PlannedCase& plan) {
+  const FullBatchPlan* const full = full_batch_or_null(plan);
+  const double in_files = plan.request.cluster.empty() || full == nullptr ? 0 : sum_of(host_parts(full->data));
+  return sum_of(plan.schedule->host_parts()) - in_files;
 }
 
 /// Bytes of one process.
@@ -190,6 +226,21 @@ std::string reason_of_training(const NodeBytes& node, double limit) {
       node.processes == 1 ? "process" : "processes", format_bytes(limit));
 }
 
+/// Says that a simulated node with `room` for pages reads blocks from the disk again; "" if it does not.
+std::string note_on_pages(const PlannedCase& plan, const FullBatchPlan& full, double room) {
+  const double file = file_bytes(full.data, full.model.fp64);
+  if (file <= room) return "";
+  const std::string& cluster = plan.request.cluster;
+  if (load_cluster(cluster)->host.disk_bytes_per_second <= 0)
+    throw InvalidRequest("/cluster",
+                         fmt::format("{} does not state how fast a node reads its disk, and of the graph's "
+                                     "file of {} only {} have room in memory; type {}:host.disk_bytes_per_"
+                                     "second=5e9, or take a higher limit",
+                                     cluster, format_bytes(file), format_bytes(std::max(0.0, room)), cluster));
+  return fmt::format("; that leaves {} for the graph's file of {}, so blocks are read from the disk again",
+                     format_bytes(std::max(0.0, room)), format_bytes(file));
+}
+
 }  // namespace
 
 NodeRanks ranks_of_node(const Ranks& ranks) {
@@ -226,13 +277,14 @@ void check_room_to_read(const Case& request) {
                                    format_bytes(raw), format_bytes(limit_bytes(request))));
 }
 
-HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, PlanUse use, const NodeRanks& here,
-                              double planning_bytes, double also_held) {
+HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, PlanUse use,
+                              const NodeRanks& of_process, double planning_bytes, double also_held) {
   const double limit = limit_bytes(plan.request);
   if (limit <= 0 || plan.schedule->is_outside()) return {};
+  const NodeRanks here = node_of(plan.request, of_process);
   // Invariant: every process calls these collectives, and all get the same verdict.
   const double rank = rank_bytes(plan, peak, here);
-  const double held = sum_of(plan.schedule->host_parts()) + also_held;
+  const double held = held_bytes(plan) + also_held;
   const std::vector<ProcessBytes> processes =
       bytes_of_processes(plan, use, here, {host_name(), here.program_bytes, held, planning_bytes, rank});
   const std::int64_t ranks = plan.request.ranks;
@@ -249,11 +301,24 @@ HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, 
       fmt::format("{}; {}{}", reason_of_training(node, limit), enough, fixed ? "; more blocks (nb) need less" : "")};
 }
 
-std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes) {
-  if (limit_bytes(plan.request) <= 0 || plan.schedule->is_outside()) return "";
+TrainingMemory check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes) {
+  const double limit = limit_bytes(plan.request);
+  if (limit <= 0 || plan.schedule->is_outside()) return {};
   const HostVerdict verdict = judge_host_memory(plan, planned_peak(plan), PlanUse::run, here, planning_bytes);
   if (!verdict.reason.empty()) throw InvalidRequest(host_limit_place, verdict.reason);
-  return host_limit_note + format_bytes(verdict.training) + " of a node's memory";
+  const std::string note = host_limit_note + format_bytes(verdict.training) + " of a node's memory";
+  const FullBatchPlan* const full = full_batch_or_null(plan);
+  const bool reads_again = !plan.request.cluster.empty() && full != nullptr && !inputs_stay(*full);
+  return {verdict.training, note + (reads_again ? note_on_pages(plan, *full, limit - verdict.training) : "")};
+}
+
+std::shared_ptr<const Cluster> with_page_cache(const Case& c, const std::shared_ptr<const Cluster>& cluster,
+                                               double training_bytes) {
+  const double limit = limit_bytes(c);
+  if (limit <= 0 || cluster == nullptr) return cluster;
+  const auto changed = std::make_shared<Cluster>(*cluster);
+  changed->host.page_cache_bytes = std::max(0.0, limit - training_bytes);
+  return changed;
 }
 
 std::string check_measuring_epoch(const PlannedCase& measuring, const PlannedCase& plan, const NodeRanks& here) {

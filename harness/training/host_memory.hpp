@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cluster.hpp"
 #include "core/data_cache.hpp"
 #include "harness/process/ranks.hpp"
 #include "harness/schedule/planned_case.hpp"
@@ -54,9 +55,21 @@ HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, 
 std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse use, const DataCache& cache,
                                                   const NodeRanks& here);
 
-/// Throws InvalidRequest("/host_memory_limit_gib") after such a verdict, with the number of nodes that would do.
-/// Returns a note with the planned bytes; "" without a limit. Cost: planned_peak.
-std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes);
+/// A node's memory in training, planned under a limit; nothing without one.
+struct TrainingMemory {
+  double bytes = 0;
+  std::string note;
+};
+
+/// Throws InvalidRequest("/host_memory_limit_gib") after such a verdict, with the number of nodes that would do. Throws
+/// InvalidRequest("/cluster") when a simulated job would read blocks again from a disk whose rate is not known.
+/// Cost: planned_peak.
+TrainingMemory check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes);
+
+/// The cluster of a case with a limit, whose nodes keep pages of files in the memory that training leaves.
+/// `training_bytes` comes from check_host_memory.
+std::shared_ptr<const Cluster> with_page_cache(const Case& c, const std::shared_ptr<const Cluster>& cluster,
+                                               double training_bytes);
 
 /// The same for the epoch of `measuring` that comes before training, while `plan` is kept (fusion_memory=measured).
 /// Returns the end of that note.

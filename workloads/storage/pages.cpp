@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
@@ -69,18 +70,18 @@ std::byte* map_file(std::size_t bytes, const std::string& folder) {
   return static_cast<std::byte*>(memory);
 }
 
-/// Calls visit(address, size) for the pages of bytes that lie in a mapped file.
-template <class Visit>
-void for_pages_of_file(const void* data, std::size_t bytes, const Visit& visit) {
+/// The pages of bytes that lie in a mapped file; none if they lie elsewhere.
+std::span<std::byte> pages_of_file(const void* data, std::size_t bytes) {
   const std::uintptr_t page = sysconf(_SC_PAGESIZE), begin = reinterpret_cast<std::uintptr_t>(data);
   FileMappings& known = file_mappings();
   const std::lock_guard lock(known.mutex);
   auto at = known.sizes.upper_bound(begin);
-  if (at == known.sizes.begin()) return;
+  if (at == known.sizes.begin()) return {};
   --at;
-  if (at->first + at->second <= begin) return;
+  if (at->first + at->second <= begin) return {};
   const std::uintptr_t first = begin / page * page, last = std::min(begin + bytes, at->first + at->second);
-  if (last > first) visit(reinterpret_cast<std::byte*>(first), last - first);
+  if (last <= first) return {};
+  return {reinterpret_cast<std::byte*>(first), last - first};
 }
 
 }  // namespace
@@ -100,17 +101,27 @@ void forget_file_mapping(const void* data) {
 }
 
 void rest_pages(const void* data, std::size_t bytes) {
-  for_pages_of_file(data, bytes, [](std::byte* first, std::size_t size) {
-    madvise(first, size, MADV_DONTNEED);  // the file keeps what was written
-  });
+  const std::span<std::byte> pages = pages_of_file(data, bytes);
+  if (!pages.empty()) madvise(pages.data(), pages.size(), MADV_DONTNEED);  // the file keeps what was written
 }
 
 void read_pages_ahead(const void* data, std::size_t bytes) {
   static constexpr std::size_t most = std::size_t{128} << 10;  // Linux leaves out what one call names beyond its window
-  for_pages_of_file(data, bytes, [](std::byte* first, std::size_t size) {
-    for (std::size_t done = 0; done < size; done += most)
-      madvise(first + done, std::min(most, size - done), MADV_WILLNEED);
-  });
+  const std::span<std::byte> pages = pages_of_file(data, bytes);
+  for (std::size_t done = 0; done < pages.size(); done += most)
+    madvise(pages.data() + done, std::min(most, pages.size() - done), MADV_WILLNEED);
+}
+
+void bring_pages(const void* data, std::size_t bytes) {
+  static constexpr std::size_t window = std::size_t{1} << 20;
+  const std::span<std::byte> pages = pages_of_file(data, bytes);
+  const std::size_t page = sysconf(_SC_PAGESIZE);
+  for (std::size_t begin = 0; begin < pages.size(); begin += window) {
+    const std::size_t end = std::min(begin + window, pages.size());
+    if (begin == 0) read_pages_ahead(pages.data(), end);
+    if (end < pages.size()) read_pages_ahead(pages.data() + end, std::min(window, pages.size() - end));
+    for (std::size_t at = begin; at < end; at += page) *static_cast<const volatile std::byte*>(pages.data() + at);
+  }
 }
 
 Pages::Pages(std::size_t bytes) : bytes_(bytes) {

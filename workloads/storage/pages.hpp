@@ -33,7 +33,11 @@ void rest_pages(const void* data, std::size_t bytes);
 /// Asks the system to read such bytes from the disk soon, without waiting for them. Does nothing for other bytes.
 void read_pages_ahead(const void* data, std::size_t bytes);
 
-/// Tells both of the mapping of a file, which has all that was written to the memory, and of its end.
+/// Reads such bytes and returns when they are in memory. Asks for few pages at a time, because the system cannot take
+/// back pages that it is reading. Does nothing for other bytes.
+void bring_pages(const void* data, std::size_t bytes);
+
+/// Tells all of them of the mapping of a file, which has all that was written to the memory, and of its end.
 void note_file_mapping(const void* data, std::size_t bytes);
 void forget_file_mapping(const void* data);
 

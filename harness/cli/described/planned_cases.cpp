@@ -25,7 +25,7 @@ namespace {
 std::shared_ptr<const PlannedCase> plan_to_show(const Case& c, const DataCache& cache, const NodeRanks& here) {
   check_room_to_read(c);
   std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::report, cache, here);
-  const std::string note = in_one_process(c) ? check_host_memory(*plan, here, 0) : "";
+  const std::string note = in_one_process(c) ? check_host_memory(*plan, here, 0).note : "";
   if (note.empty()) return plan;
   PlannedCase noted = *plan;
   noted.notes.push_back(note);

@@ -54,7 +54,7 @@ std::uint64_t bytes_of(const ExchangePlan& plan) {
 class HostCount {
  public:
   explicit HostCount(const FullBatchPlan& plan) {
-    add(plan.data);
+    add(host_parts(plan.data));
     add(plan.strategy.spatial), add(plan.strategy.temporal);
     if (plan.strategy.chunks != nullptr)
       parts_[MemoryPart::graph] += arrays(plan.strategy.chunks->of_cell, plan.strategy.chunks->cells,
@@ -76,14 +76,6 @@ class HostCount {
  private:
   void add(const HostBytes& more) {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] += more[i];
-  }
-  void add(const DataPlan& data) {
-    if (data.raw != nullptr) add(bytes_of_parts(*data.raw));
-    add(bytes_of_parts(*data.graph));
-    for (const auto& support : data.supports) add(bytes_of_parts(*support));
-    if (data.presence != nullptr) parts_[MemoryPart::graph] += data.presence->own_bytes();
-    for (const Samples* some : {&data.samples->train, &data.samples->test, &data.samples->validation})
-      parts_[MemoryPart::samples] += strobe::bytes_of(*some);
   }
   void add(const Placement& placement) {
     parts_[MemoryPart::graph] += arrays(placement.maps, placement.map_of_step);
@@ -161,6 +153,20 @@ HostBytes bytes_of_parts(const PreparedGraph& graph) {
 std::uint64_t bytes_of(const Samples& samples) {
   return arrays(samples.vertices, samples.step, samples.label, samples.value, samples.weight, samples.baseline,
                 samples.candidate_of, samples.memory, samples.codes);
+}
+
+HostBytes host_parts(const DataPlan& data) {
+  HostBytes parts{};
+  const auto add = [&](const HostBytes& more) {
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += more[i];
+  };
+  if (data.raw != nullptr) add(bytes_of_parts(*data.raw));
+  add(bytes_of_parts(*data.graph));
+  for (const auto& support : data.supports) add(bytes_of_parts(*support));
+  if (data.presence != nullptr) parts[MemoryPart::graph] += data.presence->own_bytes();
+  for (const Samples* some : {&data.samples->train, &data.samples->test, &data.samples->validation})
+    parts[MemoryPart::samples] += bytes_of(*some);
+  return parts;
 }
 
 HostBytes host_parts(const FullBatchPlan& plan) { return HostCount(plan).parts(); }

@@ -18,5 +18,7 @@ std::uint64_t bytes_of(const Samples& samples);
 /// Bytes of everything that this process holds for the plan: both graphs, samples, placements, exchanges. Cost:
 /// O(T + P) arrays.
 HostBytes host_parts(const FullBatchPlan& plan);
+/// The part of both graphs, presence and samples.
+HostBytes host_parts(const DataPlan& data);
 
 }  // namespace strobe

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "harness/full_batch/full_batch_schedule.hpp"
-#include "harness/full_batch/inputs/read_ahead.hpp"
+#include "harness/full_batch/inputs/file_rows.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
@@ -133,6 +133,21 @@ TEST(FromFile, PagesAreReadAheadWithoutBeingTouched) {
   for (int i = 0; i < 1000 && held_pages(mapped.bytes().substr(bytes / 2)) < bytes / 2 / 4096; ++i) usleep(10'000);
   EXPECT_EQ(held_pages(mapped.bytes().substr(bytes / 2)), bytes / 2 / 4096);
   EXPECT_LT(held_pages(mapped.bytes().substr(0, bytes / 2)), bytes / 2 / 4096 / 2);
+}
+
+TEST(FromFile, BroughtPagesAreInMemoryAtOnce) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("pages");
+  constexpr std::size_t bytes = (std::size_t{5} << 20) + 4097;
+  std::ofstream(path) << std::string(bytes, 'x');
+  const int file = open(path.c_str(), O_RDONLY);
+  ASSERT_EQ(fsync(file), 0);
+  ASSERT_EQ(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+  close(file);
+  const MappedFile mapped(path);
+  bring_pages(mapped.bytes().data(), bytes);
+  EXPECT_EQ(held_pages(mapped.bytes()), (bytes + 4095) / 4096);
+  bring_pages(path.data(), path.size());  // private memory is left alone
 }
 
 }  // namespace

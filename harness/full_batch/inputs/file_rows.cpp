@@ -1,4 +1,6 @@
-#include "harness/full_batch/inputs/read_ahead.hpp"
+#include "harness/full_batch/inputs/file_rows.hpp"
+
+#include <algorithm>
 
 #include "workloads/storage/pages.hpp"
 
@@ -28,6 +30,19 @@ void advise_rows(const PreparedGraph& graph, const GraphRows& rows, Advise advis
   advise_part(graph.row_offsets, rows.first, rows.end + 1, advise);
 }
 
+double nonzeros_of(const PreparedGraph& graph, const GraphRows& rows) {
+  if (graph.has_structure()) return static_cast<double>(graph.row_offsets[rows.end] - graph.row_offsets[rows.first]);
+  double sum = 0;
+  for (std::int64_t begin = rows.first; begin < rows.end;) {
+    const Step t = begin / graph.vertices;
+    const std::int64_t end = std::min(rows.end, (t + 1) * graph.vertices);
+    sum += static_cast<double>(graph.step_nonzeros(t)) * static_cast<double>(end - begin) /
+           static_cast<double>(graph.vertices);
+    begin = end;
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::vector<GraphRows> rows_read(const Placement& placement, Rank rank, std::int64_t first_step) {
@@ -46,12 +61,22 @@ std::vector<GraphRows> rows_read(const Placement& placement, Rank rank, std::int
   return rows;
 }
 
-void read_ahead(const PreparedGraph& graph, const std::vector<GraphRows>& rows) {
-  for (const GraphRows& some : rows) advise_rows(graph, some, read_pages_ahead);
+void bring_rows(const PreparedGraph& graph, const std::vector<GraphRows>& rows) {
+  for (const GraphRows& some : rows) advise_rows(graph, some, bring_pages);
 }
 
 void let_go(const PreparedGraph& graph, const std::vector<GraphRows>& rows) {
   for (const GraphRows& some : rows) advise_rows(graph, some, rest_pages);
+}
+
+double bytes_of_rows(const PreparedGraph& graph, const std::vector<GraphRows>& rows, std::size_t value_bytes) {
+  double bytes = 0;
+  for (const GraphRows& some : rows) {
+    const double cells = static_cast<double>(some.end - some.first);
+    bytes += cells * static_cast<double>(sizeof(std::int64_t) + graph.cell_width() * value_bytes) +
+             nonzeros_of(graph, some) * static_cast<double>(sizeof(VertexId) + value_bytes);
+  }
+  return bytes;
 }
 
 }  // namespace strobe

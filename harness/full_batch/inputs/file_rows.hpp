@@ -1,4 +1,4 @@
-// Steps of a prepared graph in a mapped file: read ahead of their use, and out of this process's memory after it.
+// Rows of a prepared graph in a mapped file: brought into memory before their use, and out of it after that.
 // Arrays in private memory are left alone.
 #pragma once
 
@@ -21,9 +21,13 @@ struct GraphRows {
 /// placement is the graph's step first_step + t.
 std::vector<GraphRows> rows_read(const Placement& placement, Rank rank, std::int64_t first_step);
 
-/// Asks the system to read these rows of matrix and features. Waits for none of them.
-void read_ahead(const PreparedGraph& graph, const std::vector<GraphRows>& rows);
+/// Reads these rows of matrix and features, and returns when they are in memory.
+void bring_rows(const PreparedGraph& graph, const std::vector<GraphRows>& rows);
 /// Gives their memory back until they are read again. Other processes keep theirs.
 void let_go(const PreparedGraph& graph, const std::vector<GraphRows>& rows);
+
+/// Bytes of matrix and features of these rows in a file with values of `value_bytes`. Where a graph is only
+/// counted, the rows of a step have the mean of its non-zeros.
+double bytes_of_rows(const PreparedGraph& graph, const std::vector<GraphRows>& rows, std::size_t value_bytes);
 
 }  // namespace strobe
