@@ -189,7 +189,7 @@ std::shared_ptr<const PlannedCase> within_limit(const PlannedGroup& group, PlanO
   try {
     const TrainingMemory memory = check_host_memory(*plan, {}, 0);
     plan->host_bytes = memory.bytes;
-    if (!memory.note.empty()) plan->notes.push_back(memory.note);
+    if (memory.reads_again) plan->notes.push_back(memory.note);
     return plan;
   } catch (const InvalidRequest& refused) {
     outcome.status = "out_of_host_memory";

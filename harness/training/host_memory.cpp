@@ -16,8 +16,8 @@
 #include "core/system/process_memory.hpp"
 #include "core/units.hpp"
 #include "harness/event_batches/event_memory.hpp"
-#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/full_batch/block_pages.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/full_batch/plan/host_parts.hpp"
 #include "harness/full_batch/plan/transfer_plan.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
@@ -148,11 +148,14 @@ double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRa
   return tensors + std::max(evaluation_bytes(plan), full == nullptr ? 0 : embedding_bytes(plan, *full, here));
 }
 
-/// Bytes that a process holds for the plan. Those of a simulated job have graph and samples in files.
-double held_bytes(const PlannedCase& plan) {
+/// Bytes that a process of `node` holds for the plan. Those of a simulated job have graph and samples in files, and
+/// each of several its part of the rest.
+double held_bytes(const PlannedCase& plan, const NodeRanks& node) {
+  const double whole = sum_of(plan.schedule->host_parts());
   const FullBatchPlan* const full = full_batch_or_null(plan);
-  const double in_files = plan.request.cluster.empty() || full == nullptr ? 0 : sum_of(host_parts(full->data));
-  return sum_of(plan.schedule->host_parts()) - in_files;
+  if (plan.request.cluster.empty() || full == nullptr) return whole;
+  const double rest = whole - sum_of(host_parts(full->data));
+  return node.nodes > 1 ? rest / static_cast<double>(plan.ranks()) : rest;
 }
 
 /// Bytes of one process.
@@ -284,7 +287,7 @@ HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, 
   const NodeRanks here = node_of(plan.request, of_process);
   // Invariant: every process calls these collectives, and all get the same verdict.
   const double rank = rank_bytes(plan, peak, here);
-  const double held = held_bytes(plan) + also_held;
+  const double held = held_bytes(plan, here) + also_held;
   const std::vector<ProcessBytes> processes =
       bytes_of_processes(plan, use, here, {host_name(), here.program_bytes, held, planning_bytes, rank});
   const std::int64_t ranks = plan.request.ranks;
@@ -308,8 +311,9 @@ TrainingMemory check_host_memory(const PlannedCase& plan, const NodeRanks& here,
   if (!verdict.reason.empty()) throw InvalidRequest(host_limit_place, verdict.reason);
   const std::string note = host_limit_note + format_bytes(verdict.training) + " of a node's memory";
   const FullBatchPlan* const full = full_batch_or_null(plan);
-  const bool reads_again = !plan.request.cluster.empty() && full != nullptr && !inputs_stay(*full);
-  return {verdict.training, note + (reads_again ? note_on_pages(plan, *full, limit - verdict.training) : "")};
+  const bool visits = !plan.request.cluster.empty() && full != nullptr && !inputs_stay(*full);
+  const std::string pages = visits ? note_on_pages(plan, *full, limit - verdict.training) : "";
+  return {verdict.training, note + pages, !pages.empty()};
 }
 
 std::shared_ptr<const Cluster> with_page_cache(const Case& c, const std::shared_ptr<const Cluster>& cluster,

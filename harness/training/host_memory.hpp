@@ -59,6 +59,7 @@ std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse u
 struct TrainingMemory {
   double bytes = 0;
   std::string note;
+  bool reads_again = false;  // whether a simulated node reads blocks from its disk again
 };
 
 /// Throws InvalidRequest("/host_memory_limit_gib") after such a verdict, with the number of nodes that would do. Throws

@@ -179,5 +179,15 @@ TEST(DiskReads, ThePlannerCountsThem) {
   EXPECT_EQ(refused.status, "out_of_host_memory");
 }
 
+TEST(DiskReads, EachOfTwoNodesHoldsItsHalf) {
+  Json request = request_of("t-gcn", "vertex", 16);
+  request["host_memory_limit_gib"] = 64;
+  const auto bytes_on = [&](const std::string& change) {
+    request["cluster"] = slow_disk + change;
+    return check_host_memory(*make_plan(case_from_json(request, "")), {}, 0).bytes;
+  };
+  EXPECT_NEAR(bytes_on(""), bytes_on(",gpus_per_node=16") / 2, 1);
+}
+
 }  // namespace
 }  // namespace strobe
