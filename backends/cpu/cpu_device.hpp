@@ -26,9 +26,11 @@ class CpuDevice : public Device {
         workers_(std::max(1, request.threads), Subnormals::flush),
         host_(std::max(1, request.host_threads), {}) {
     context_.workers = &workers_;
+    pool_.begin_use();
     ++devices();
   }
   ~CpuDevice() override {
+    pool_.end_use();
     if (--devices() == 0) HostPool::trim_all();
   }
 

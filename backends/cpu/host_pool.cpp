@@ -86,6 +86,20 @@ HostPool& HostPool::of_rank(int rank) {
   return *pool;
 }
 
+void HostPool::begin_use() {
+  const std::lock_guard lock(mutex_);
+  ++users_;
+}
+
+void HostPool::end_use() {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    last = --users_ == 0;
+  }
+  if (last) trim();
+}
+
 void HostPool::trim_all() {
   const std::lock_guard lock(pools().mutex);
   for (const auto& [rank, pool] : pools().of_rank) pool->trim();

@@ -23,6 +23,10 @@ class HostPool {
   /// The pool of a rank. It lives until the process ends, so tensors may outlive everything else.
   static HostPool& of_rank(int rank);
 
+  /// A device uses the pool from the first call to the second. After its last device, a pool keeps nothing for reuse.
+  void begin_use();
+  void end_use();
+
   /// Returns all memory that any pool keeps to the system.
   static void trim_all();
 
@@ -56,6 +60,7 @@ class HostPool {
   std::map<std::size_t, FreeList> free_;
   std::size_t live_ = 0, peak_ = 0, cached_ = 0;
   std::uint64_t clock_ = 0;
+  int users_ = 0;  // devices
 };
 
 }  // namespace strobe

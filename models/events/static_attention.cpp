@@ -1,7 +1,6 @@
 #include "models/events/static_attention.hpp"
 
 #include "models/events/pieces.hpp"
-#include "models/ops/ops.hpp"
 
 namespace strobe {
 namespace {
@@ -24,10 +23,9 @@ std::vector<ParameterShape> static_attention_parameters(const StaticMemoryReques
   return shapes;
 }
 
-Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request,
-                     const Tensor& vertices, const NeighbourLevel& level) {
-  const Var h = gather_rows(tape, parameters.at("static.table"), {vertices}, vertices.rows());
-  return layer_of(request).embed(tape, parameters, h, level, Pass{});
+Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request, const Var& rows,
+                     const NeighbourLevel& level) {
+  return layer_of(request).embed(tape, parameters, rows, level, Pass{});
 }
 
 }  // namespace strobe

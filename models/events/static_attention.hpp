@@ -11,9 +11,9 @@ namespace strobe {
 /// "static.table" [vertices, d], and the weights of its attention.
 std::vector<ParameterShape> static_attention_parameters(const StaticMemoryRequest& request, std::int64_t vertices);
 
-/// Embeddings [R, d] of the level's roots from the rows `vertices` (i64 [U, 1]) of the table; `level` has slots and
-/// rows of U, and neither times nor features.
-Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request,
-                     const Tensor& vertices, const NeighbourLevel& level);
+/// Embeddings [R, d] of the level's roots from rows of the table [U, d]; `level` has slots and rows of U, and neither
+/// times nor features.
+Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request, const Var& rows,
+                     const NeighbourLevel& level);
 
 }  // namespace strobe

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/ids.hpp"
 #include "core/random.hpp"
 
 namespace strobe {
@@ -14,22 +15,37 @@ std::uint32_t name_key(const std::string& name) {
   return hash;
 }
 
+/// Appends a range of a matrix's elements, which lie row by row.
+void append_drawn(const ParameterShape& shape, std::uint64_t seed, Run elements, std::vector<double>& values) {
+  const RandomStream random(seed, random_purpose::parameters, name_key(shape.name));
+  for (std::int64_t i = elements.first; i < elements.first + elements.count; ++i)
+    values.push_back(shape.centre + (2.0 * random.uniform(static_cast<std::uint64_t>(i)) - 1.0) * shape.bound);
+}
+
 std::vector<double> initial_values(const std::vector<ParameterShape>& shapes, std::uint64_t seed) {
+  std::size_t count = 0;
+  for (const ParameterShape& shape : shapes) count += static_cast<std::size_t>(shape.rows * shape.columns);
   std::vector<double> values;
+  values.reserve(count);
   for (const ParameterShape& shape : shapes) {
     if (!shape.start.empty()) {
       values.insert(values.end(), shape.start.begin(), shape.start.end());
       continue;
     }
-    const RandomStream random(seed, random_purpose::parameters, name_key(shape.name));
-    for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i) {
-      values.push_back(shape.centre + (2.0 * random.uniform(static_cast<std::uint64_t>(i)) - 1.0) * shape.bound);
-    }
+    append_drawn(shape, seed, {0, shape.rows * shape.columns}, values);
   }
   return values;
 }
 
 }  // namespace
+
+std::vector<double> drawn_rows(const ParameterShape& shape, std::uint64_t seed, std::int64_t first, std::int64_t step) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>((shape.rows - first + step - 1) / step * shape.columns));
+  for (std::int64_t row = first; row < shape.rows; row += step)
+    append_drawn(shape, seed, {row * shape.columns, shape.columns}, values);
+  return values;
+}
 
 ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t columns) {
   return {name, rows, columns, std::sqrt(6.0 / static_cast<double>(rows + columns)), 0};

@@ -8,8 +8,8 @@
 
 namespace strobe {
 
-/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element): the
-/// same at every rank count; or `start` [rows * columns], where that is not empty.
+/// One weight matrix [rows, columns]. Initial values are uniform in centre +- bound, keyed by (seed, name, element):
+/// the same at every rank count; or `start` [rows * columns], where that is not empty.
 struct ParameterShape {
   std::string name;
   std::int64_t rows = 0;
@@ -18,6 +18,10 @@ struct ParameterShape {
   double centre = 0;
   std::vector<double> start = {};
 };
+
+/// Initial values of the rows `first`, `first` + `step`, ... of a matrix without `start`: a part of what the seed
+/// draws.
+std::vector<double> drawn_rows(const ParameterShape& shape, std::uint64_t seed, std::int64_t first, std::int64_t step);
 
 /// Glorot and Bengio's bound sqrt(6 / (fan_in + fan_out)) (AISTATS'10).
 ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t columns);

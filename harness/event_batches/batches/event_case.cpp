@@ -104,8 +104,8 @@ PerMemoryPart<std::uint64_t> EventCase::host_parts() const {
   return parts;
 }
 
-void EventCase::prepare_static_memory(const VertexShare& kept) const {
-  if (data.static_memory != nullptr) data.static_memory->prepare(request.threads, request.host_threads, kept);
+void EventCase::prepare_static_memory(Communicator* column) const {
+  if (data.static_memory != nullptr) data.static_memory->prepare(request.threads, request.host_threads, column);
 }
 
 EventCase begin_event_case(const Case& request, const DataCache& cache) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/communicator.hpp"
 #include "core/data_cache.hpp"
 #include "harness/event_batches/batches/event_data.hpp"
-#include "harness/event_batches/batches/vertex_share.hpp"
 #include "harness/event_batches/strategies/event_options.hpp"
 #include "harness/request/case.hpp"
 #include "models/events/event_model.hpp"
@@ -32,8 +32,8 @@ struct EventCase {
   EdgeId training_events() const { return training.task->split.train_end; }
   /// Epochs of a run, or of a rehearsal if that is longer; a rehearsal has two.
   std::int64_t planned_epochs() const { return std::max<std::int64_t>(2, request.warmup + request.epochs); }
-  /// Trains the static node memory if the model needs one that is not trained yet, and keeps the vectors of `kept`.
-  void prepare_static_memory(const VertexShare& kept = {}) const;
+  /// Trains the static node memory if the model needs one that is not trained yet. `column`: as in StaticMemory.
+  void prepare_static_memory(Communicator* column = nullptr) const;
   /// Approximate host memory of its graphs and features, in bytes.
   std::uint64_t kept_bytes() const;
   /// Bytes of their arrays in memory, by part. Columns of a mapped file are not in it.

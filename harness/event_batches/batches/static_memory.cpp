@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <utility>
 
 #include "backends/device.hpp"
 #include "harness/event_batches/batches/static_training.hpp"
@@ -14,54 +14,45 @@ namespace {
 
 std::unique_ptr<Device> device_of(bool fp64, std::int64_t threads, std::int64_t host_threads) {
   DeviceRequest wanted;
+  wanted.rank = -1;  // of no rank, so that its memory goes back to the system at its end
   wanted.precision = fp64 ? ElementType::f64 : ElementType::f32;
   wanted.threads = threads;
   wanted.host_threads = host_threads;
   return DeviceRegistry::instance().find(host_device, "/device").value(wanted);
 }
 
-/// Seconds from the begin of the device's first span to the end of its last.
-double seconds_of(Device& device) {
-  double begin = 0, end = 0;
-  bool any = false;
-  for (const Span& span : device.spans().spans()) {
-    begin = any ? std::min(begin, span.begin_seconds) : span.begin_seconds;
-    end = any ? std::max(end, span.end_seconds) : span.end_seconds;
-    any = true;
-  }
-  return end - begin;
+/// Whether a rank of the column lacks its vectors. All train then, because they need each other.
+bool any_lacks(Communicator& column, bool own) {
+  std::int64_t lacks = own ? 1 : 0;
+  const Tensor flag = column.device().move_in(&lacks, 1, 1, ElementType::i64);
+  column.all_reduce(flag, Traffic::other, Reduction::max);
+  column.device().move_out(flag, &lacks);
+  return lacks > 0;
 }
 
 }  // namespace
 
-void StaticMemory::prepare(std::int64_t threads, std::int64_t host_threads, const VertexShare& kept) const {
+void StaticMemory::prepare(std::int64_t threads, std::int64_t host_threads, Communicator* column) const {
   const std::lock_guard lock(mutex_);
-  if (trained_ && (kept_ == kept || kept_.nodes == 1)) return;
-  train(threads, host_threads);
-  trained_ = true, kept_ = kept;
-  if (kept.nodes == 1) {
-    source_.events = {};
-    return;
-  }
-  const std::int64_t all = static_cast<std::int64_t>(rows_.size()) / width();
-  std::vector<float> own;
-  own.reserve(static_cast<std::size_t>(kept.count(all) * width()));
-  for (std::int64_t v = kept.node; v < all; v += kept.nodes)
-    own.insert(own.end(), rows_.begin() + v * width(), rows_.begin() + (v + 1) * width());
-  rows_ = std::move(own);
+  const VertexShare kept = column == nullptr ? VertexShare() : VertexShare{column->rank(), column->size()};
+  const bool has = trained_ && (kept_ == kept || kept_.nodes == 1);
+  const bool trains = column == nullptr ? !has : any_lacks(*column, !has);
+  if (!trains) return;
+  train(threads, host_threads, column);
+  kept_ = kept;
+  if (!std::exchange(trained_, true) && column == nullptr) source_.events = {};
 }
 
-void StaticMemory::train(std::int64_t threads, std::int64_t host_threads) const {
+void StaticMemory::train(std::int64_t threads, std::int64_t host_threads, Communicator* column) const {
   const std::unique_ptr<Device> device = device_of(fp64_, threads, host_threads);
-  StaticTraining training(source_, *device, host_threads);
+  StaticTraining training(source_, *device, host_threads, column);
   const std::int64_t epochs = source_.model->traits().static_memory.epochs;
   double first = 0, last = 0, seconds = 0;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    const double begin = device->now();
     last = training.epoch(epoch);
     if (epoch == 0) first = last;
-    device->synchronize();
-    seconds += seconds_of(*device);
-    device->spans().clear();
+    seconds += device->now() - begin;
   }
   rows_ = training.rows();
   remark_ = fmt::format(

@@ -20,18 +20,19 @@ class StaticMemory {
   StaticMemory(StaticTrainingSource source, bool fp64) : source_(std::move(source)), fp64_(fp64) {}
 
   std::int64_t width() const { return source_.model->traits().static_memory.width; }
-  /// Trains with these numbers of threads (DeviceRequest), and keeps the vectors of `kept`. Does nothing if it has them
-  /// already. A process that keeps a part has to train again for other vertices.
-  void prepare(std::int64_t threads, std::int64_t host_threads, const VertexShare& kept = {}) const;
+  /// Trains with these numbers of threads (DeviceRequest). Does nothing if it has the vectors already. `column` has one
+  /// rank of each node. All its ranks call this; they train together, and each keeps the vectors of its node's vertices
+  /// (StaticTraining). Null: this rank trains alone, and keeps all vectors.
+  void prepare(std::int64_t threads, std::int64_t host_threads, Communicator* column = nullptr) const;
   /// The vector of a kept vertex, [width]; 0 if the vertex has no training event. Call `prepare` before.
   const float* row(VertexId vertex) const { return rows_.data() + kept_.row(vertex) * width(); }
   /// A note for the row about the result of the training; empty before `prepare`.
   std::string remark() const;
 
  private:
-  void train(std::int64_t threads, std::int64_t host_threads) const;
+  void train(std::int64_t threads, std::int64_t host_threads, Communicator* column) const;
 
-  mutable StaticTrainingSource source_;  // `prepare` drops its events when it keeps all vectors
+  mutable StaticTrainingSource source_;  // without its events if the first training was for all vectors
   bool fp64_;
   mutable std::mutex mutex_;
   mutable bool trained_ = false;

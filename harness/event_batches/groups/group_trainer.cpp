@@ -42,7 +42,8 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
     column_ = communicator.split(plan.remote->columns());
   else if (communicator.rank() == 0)
     replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
-  if (device.has_values()) events().prepare_static_memory(plan.part == nullptr ? VertexShare() : plan.part->share());
+  const bool by_node = plan.part != nullptr && plan.part->share().nodes > 1;
+  if (device.has_values()) events().prepare_static_memory(by_node ? column_.get() : nullptr);
 }
 
 void GroupTrainer::take_batch(const TrainerTurn& turn) {

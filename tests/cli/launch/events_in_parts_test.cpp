@@ -1,11 +1,13 @@
 // Processes that hold the events of their node alone: what they hold, and that a run goes on after a stop.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/random.hpp"
 #include "tests/cli/launch/mpi_program.hpp"
+#include "tests/cli/launch/private_memory.hpp"
 #include "workloads/binary/binary_graph.hpp"
 
 namespace strobe::cli_test {
@@ -99,6 +101,43 @@ TEST_F(EventsInParts, AProcessOfFourHoldsFeaturesOfItsVertices) {
     const std::int64_t own = (vertex_count - static_cast<std::int64_t>(rank) + 3) / 4;
     EXPECT_EQ(apart.at("memory_bytes").at("host").at("features").at(rank), 4 * own * width) << rank;
   }
+}
+
+/// Static memory and node memory of a process's own vertices. Two processes have 200,000 vertices each; then four have.
+/// Under a limit, what planning has freed goes back to the system.
+TEST_F(EventsInParts, AProcessTrainsStaticMemoryOfItsVerticesAlone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  constexpr std::int64_t own = 200'000, width = 8;
+  const auto most = [&](int nodes) {
+    EventGraph graph;
+    graph.vertices = nodes * own;
+    for (std::int64_t e = 0; e < 2000; ++e) {
+      graph.source.push_back(static_cast<VertexId>(e * 131 % 500)), graph.target.push_back(500 + e % 37);
+      graph.time.push_back(static_cast<double>(e));
+    }
+    graph.original_id = std::vector<std::int64_t>(static_cast<std::size_t>(graph.vertices), 7);
+    workload_ = fmt::format("of{}.strobe", nodes);
+    write_binary_graph(graph, (folder_ / workload_).string());
+    const std::string count = std::to_string(nodes);
+    std::vector<std::string> words = run("i=" + count + ",memory_layout=distributed,nodes=" + count, nodes, "1",
+                                         "of" + count, {"--threads", "1", "--host-memory-limit-gib", "8"},
+                                         "tgn-attn:memory=8,time=4,neighbours=3,static=pretrained,static_epochs=1");
+    words.insert(words.begin(), {"mpirun", "-n", count, STROBE_BINARY});
+    Outcome outcome;
+    const pid_t command = start(words);
+    std::vector<double> bytes;
+    for (const auto& [rank, of_rank] : most_private_bytes(command, [&] { outcome = finish(command); }))
+      bytes.push_back(of_rank);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(bytes.size(), static_cast<std::size_t>(nodes));
+    return *std::max_element(bytes.begin(), bytes.end());
+  };
+  const double of_two = most(2), of_four = most(4);
+  const double trained = 4.0 * sizeof(float) * own * width;  // values, gradients and two moments
+  EXPECT_GT(of_two, trained);
+  EXPECT_LT(of_four, of_two + 0.25 * trained) << of_two;
 }
 
 TEST_F(EventsInParts, AStoppedRunOfFourProcessesGoesOnBitForBit) {
