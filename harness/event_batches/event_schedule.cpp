@@ -23,6 +23,7 @@
 #include "harness/request/until.hpp"
 #include "models/tasks/cut_instants.hpp"
 #include "models/tasks/future_links/ranking.hpp"
+#include "workloads/storage/node_store.hpp"
 
 namespace strobe {
 namespace {
@@ -237,7 +238,7 @@ class EventSchedule final : public SchedulePlan {
 
 class EventPlanner final : public SchedulePlanner {
  public:
-  EventPlanner(const Case& request, const DataCache& cache) {
+  EventPlanner(const Case& request, const DataCache& cache) : node_(cache.node()) {
     auto c = std::make_shared<EventCase>(begin_event_case(request, cache));
     const TimeSplit& split = c->data.task->split;
     std::vector<std::string> names = c->task->metric_names(*c->data.graph);
@@ -251,9 +252,14 @@ class EventPlanner final : public SchedulePlanner {
     add_best_rule(metric, case_->data.task->rules, levels);
     return levels;
   }
-  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<EventSchedule>(case_); }
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override {
+    if (node_ == nullptr) return std::make_shared<EventSchedule>(case_);
+    const BoundedReading bound = node_->bounded_reading();  // a table of all vertices grows in a file
+    return std::make_shared<EventSchedule>(case_);
+  }
 
  private:
+  std::shared_ptr<const NodeStore> node_;  // null: this process shares nothing
   std::shared_ptr<const EventCase> case_;
 };
 

@@ -10,27 +10,39 @@
 #include "core/random.hpp"
 #include "models/tasks/future_links/first_meetings.hpp"
 #include "workloads/graph/sides.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
 
 constexpr std::uint32_t training_draws = 41, evaluation_draws = 42, preferred_draws = 43;  // purposes of random streams
 
-std::vector<VertexId> distinct_targets(const EventGraph& graph) {
-  std::vector<char> is_target(graph.vertices, 0);
-  for (const VertexId v : graph.target) is_target[v] = 1;
-  std::vector<VertexId> targets;
-  for (std::size_t v = 0; v < is_target.size(); ++v) {
-    if (is_target[v] != 0) targets.push_back(static_cast<VertexId>(v));
-  }
-  return targets;
+/// A pool of `size` vertices, which fill(first) writes from `first` on. Under a bound of memory, it lies in a file.
+template <class Fill>
+Column<VertexId> make_pool(std::size_t size, const Fill& fill) {
+  const ReadingBound* const bound = reading_bound();
+  const PagesInFiles aside(bound == nullptr ? "" : bound->folder);
+  Pages pages(size * sizeof(VertexId));
+  fill(reinterpret_cast<VertexId*>(pages.data()));
+  const bool is_private = !pages.in_file();
+  return make_column<VertexId>(std::move(pages), size, is_private);
 }
 
-std::vector<VertexId> pool_of(const EventGraph& graph, const std::string& negatives) {
+Column<VertexId> distinct_targets(const EventGraph& graph) {
+  GrowingColumn<char> is_target(static_cast<std::size_t>(graph.vertices), reading_bound());
+  std::size_t count = 0;
+  for (const VertexId v : graph.target) count += std::exchange(is_target[v], 1) == 0 ? 1 : 0;
+  return make_pool(count, [&](VertexId* next) {
+    for (std::size_t v = 0; v < is_target.size(); ++v) {
+      if (is_target[v] != 0) *next++ = static_cast<VertexId>(v);
+    }
+  });
+}
+
+Column<VertexId> pool_of(const EventGraph& graph, const std::string& negatives) {
   if (negatives == "any") {
-    std::vector<VertexId> all(graph.vertices);
-    std::iota(all.begin(), all.end(), 0);
-    return all;
+    const auto all = static_cast<std::size_t>(graph.vertices);
+    return make_pool(all, [&](VertexId* first) { std::iota(first, first + all, 0); });
   }
   if (negatives == "sides" && sides_of(graph).empty()) {
     throw InvalidRequest("/task/negatives",
@@ -55,6 +67,11 @@ EventCandidates::EventCandidates(const EventGraph& graph, const std::string& neg
                                    "negatives=any, or another graph",
                                    pool_.size()));
 }
+
+EventCandidates::EventCandidates(const EventGraph& graph, const std::vector<VertexId>& pool, std::uint64_t seed)
+    : graph_(graph),
+      seed_(seed),
+      pool_(make_pool(pool.size(), [&](VertexId* first) { std::copy(pool.begin(), pool.end(), first); })) {}
 
 std::vector<VertexId> EventCandidates::excluded(EdgeId event) const {
   const std::size_t at = event;
@@ -102,7 +119,7 @@ void EventCandidates::sample(const EvaluationSampling& sampling) {
 }
 
 std::uint64_t EventCandidates::own_bytes() const {
-  std::uint64_t bytes = pool_.size() * sizeof(VertexId);
+  std::uint64_t bytes = pool_.own_bytes();
   if (meetings_ != nullptr) bytes += meetings_->own_bytes();
   if (of_others_ != nullptr) bytes += of_others_->own_bytes();
   return bytes;

@@ -43,8 +43,7 @@ class EventCandidates {
                   SelfPairs self_pairs = SelfPairs::allowed);
 
   /// Draws from `pool`, ascending, which holds two vertices at least.
-  EventCandidates(const EventGraph& graph, std::vector<VertexId> pool, std::uint64_t seed)
-      : graph_(graph), seed_(seed), pool_(std::move(pool)) {}
+  EventCandidates(const EventGraph& graph, const std::vector<VertexId>& pool, std::uint64_t seed);
 
   /// Negatives of training that others have drawn, the same in every group: of event e the vertices `given[e]`.
   EventCandidates(const EventGraph& graph, std::vector<std::vector<VertexId>> given)
@@ -58,11 +57,11 @@ class EventCandidates {
   /// The SHA-256 of the file of given candidates; "" without one.
   std::string negatives_sha256() const { return of_others_ == nullptr ? "" : of_others_->sha256(); }
 
-  /// Bytes on the host of the tables from which candidates are drawn.
+  /// Bytes on the host of the tables from which candidates are drawn, without files.
   std::uint64_t own_bytes() const;
 
-  /// The vertices that may be drawn, ascending.
-  const std::vector<VertexId>& pool() const { return pool_; }
+  /// The vertices that may be drawn, ascending. Under a bound of memory, they lie in a file.
+  const Column<VertexId>& pool() const { return pool_; }
 
   /// Negative `n` of `event` in group `group` of training; may repeat another one of the event. Throws
   /// InvalidRequest("/task/negatives", ...) when the event leaves none.
@@ -87,7 +86,7 @@ class EventCandidates {
   const EventGraph& graph_;
   std::uint64_t seed_;
   SelfPairs self_pairs_ = SelfPairs::allowed;
-  std::vector<VertexId> pool_;
+  Column<VertexId> pool_;
   std::vector<std::vector<VertexId>> given_;  // [E] or empty
   EvaluationSampling sampling_;
   std::shared_ptr<const FirstMeetings> meetings_;  // null where candidates are random

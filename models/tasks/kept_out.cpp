@@ -126,7 +126,7 @@ TrainedEvents events_left(const EventGraph& graph, const TimeSplit& split, const
                                      "kept out; take a smaller share",
                                      split.train_end));
   }
-  std::vector<VertexId> pool = training_pool(graph, left, split, kept_out, negatives == "any");
+  const std::vector<VertexId> pool = training_pool(graph, left, split, kept_out, negatives == "any");
   if (pool.size() < 2) {
     throw InvalidRequest("/task/kept_out",
                          fmt::format("no negative can be drawn in training: {} vertices are left that may be; take a "
@@ -134,7 +134,7 @@ TrainedEvents events_left(const EventGraph& graph, const TimeSplit& split, const
                                      pool.size()));
   }
   left.graph = std::make_shared<const EventGraph>(graph_of(graph, left.numbers));
-  left.candidates = std::make_shared<const EventCandidates>(*left.graph, std::move(pool), seed);
+  left.candidates = std::make_shared<const EventCandidates>(*left.graph, pool, seed);
   return left;
 }
 

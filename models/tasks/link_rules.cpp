@@ -20,12 +20,17 @@ constexpr std::size_t rules = 4;
 using Scores = std::array<std::uint64_t, rules>;  // in the order of rule_names()
 
 /// Everything that the rules know of the events so far. Under a bound of memory (reading_bound.hpp) what grows with
-/// events and pairs lies in files. Cost of making it: O(N + E).
+/// vertices, events and pairs lies in files. Cost of making it: O(N + E).
 class LinkHistory {
  public:
   /// For the events [0, end) of `graph`.
   LinkHistory(const EventGraph& graph, EdgeId end)
-      : graph_(graph), begin_(size_of(graph) + 1, 0), met_(size_of(graph), 0), last_(met_), hits_(met_), seen_(met_) {
+      : graph_(graph),
+        begin_(size_of(graph) + 1, reading_bound()),
+        met_(size_of(graph), reading_bound()),
+        last_(size_of(graph), reading_bound()),
+        hits_(size_of(graph), reading_bound()),
+        seen_(size_of(graph), reading_bound()) {
     const GrowingColumn<std::uint32_t> by_source = events_by_source(static_cast<std::size_t>(end));
     place_.resize(static_cast<std::size_t>(end));
     std::uint32_t first_event = 0;
@@ -93,10 +98,10 @@ class LinkHistory {
   EdgeId next_ = 0;
   GrowingColumn<Visit> visits_;         // of each source in turn, its destinations in the order of their first events
   GrowingColumn<std::uint32_t> place_;  // [E] of an event's pair in `visits_`
-  std::vector<std::uint32_t> begin_;    // [N + 1] the first visit of a source
-  std::vector<std::uint32_t> met_;      // [N] its destinations so far; they are its first visits
-  std::vector<std::uint32_t> last_, hits_;     // [N] last event of a destination, from 1; their number
-  std::vector<std::uint32_t> seen_;            // [N] last event of the source that is looked from
+  GrowingColumn<std::uint32_t> begin_;  // [N + 1] the first visit of a source
+  GrowingColumn<std::uint32_t> met_;    // [N] its destinations so far; they are its first visits
+  GrowingColumn<std::uint32_t> last_, hits_;   // [N] last event of a destination, from 1; their number
+  GrowingColumn<std::uint32_t> seen_;          // [N] last event of the source that is looked from
   std::size_t looking_ = 0, looking_end_ = 0;  // its visits
   double window_start_ = 0;
 };

@@ -2,14 +2,16 @@
 // time order too. Returns the same adjacency for every number of threads: each thread owns a range of vertices, reads
 // all events in order and writes the entries of its own vertices. No two threads write the same memory.
 // Cost: every thread passes twice over the 8 bytes of ends per event; all together write 8 bytes per entry once.
-// Memory: 8 bytes per vertex in addition to the result. Under a bound of memory a large result lies in a file.
+// Memory: 8 bytes per vertex in addition to the result. Under a bound of memory large arrays lie in files.
 #include "workloads/continuous/time_csr.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/errors.hpp"
+#include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/pages.hpp"
 #include "workloads/storage/parallel.hpp"
 #include "workloads/storage/reading_bound.hpp"
@@ -52,8 +54,8 @@ void for_each_entry(const EventGraph& events, Range range, Sides sides, const Vi
 }
 
 /// [vertices + 1] entries before each vertex.
-std::vector<std::int64_t> count_entries(const EventGraph& events, Sides sides) {
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(events.vertices) + 1, 0);
+GrowingColumn<std::int64_t> count_entries(const EventGraph& events, Sides sides) {
+  GrowingColumn<std::int64_t> offsets(static_cast<std::size_t>(events.vertices) + 1, reading_bound());
   const int threads = workload_threads();
   parallel_tasks(threads, [&](std::int64_t part) {
     const Run run = even_share(events.vertices, threads, part);
@@ -66,7 +68,7 @@ std::vector<std::int64_t> count_entries(const EventGraph& events, Sides sides) {
 }
 
 /// Ranges of vertices with about equally many entries.
-std::vector<Range> share_entries(const std::vector<std::int64_t>& offsets) {
+std::vector<Range> share_entries(std::span<const std::int64_t> offsets) {
   const int threads = workload_threads();
   std::vector<Range> ranges;
   std::uint32_t first = 0;
@@ -92,23 +94,25 @@ TimeCsr make_time_csr(const EventGraph& events, const std::string& direction) {
   const Sides sides = parse_direction(direction);
   if (events.events() > std::numeric_limits<std::uint32_t>::max())
     throw InvalidRequest("workload", "a time-ordered adjacency holds at most 2^32 - 1 events");
-  std::vector<std::int64_t> offsets = count_entries(events, sides);
-  const std::size_t total = offsets.back();
+  GrowingColumn<std::int64_t> offsets = count_entries(events, sides);
+  const std::span<const std::int64_t> begins(offsets.data(), offsets.size());
+  const std::size_t total = begins.back();
   const ReadingBound* const bound = reading_bound();
   const bool in_file = bound != nullptr && total * sizeof(TimedNeighbour) > bound->run_bytes();
   const PagesInFiles aside(in_file ? bound->folder : "");
   Pages memory(total * sizeof(TimedNeighbour));
   memory.prefer_large();
   auto* const entries = reinterpret_cast<TimedNeighbour*>(memory.data());
-  std::vector<std::int64_t> next = offsets;
-  const std::vector<Range> ranges = share_entries(offsets);
+  GrowingColumn<std::int64_t> next;
+  next.append(begins.data(), begins.size());
+  const std::vector<Range> ranges = share_entries(begins);
   parallel_tasks(static_cast<std::int64_t>(ranges.size()), [&](std::int64_t part) {
     std::int64_t* const at = next.data();
     for_each_entry(events, ranges[part], sides, [&](VertexId owner, VertexId neighbour, std::uint32_t event) {
       entries[at[owner]++] = {neighbour, event};
     });
   });
-  return {std::move(offsets), make_column<TimedNeighbour>(std::move(memory), total)};
+  return {offsets.finish(), make_column<TimedNeighbour>(std::move(memory), total)};
 }
 
 EdgeId events_before(const EventGraph& events, double time) {

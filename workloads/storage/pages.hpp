@@ -60,6 +60,7 @@ class Pages {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  bool in_file() const { return in_file_; }
 
  private:
   std::byte* data_ = nullptr;
@@ -67,12 +68,12 @@ class Pages {
   bool in_file_ = false;
 };
 
-/// A column that owns `pages`, of `size` values from its beginning.
+/// A column that owns `pages`, of `size` values from its beginning. `is_private`: as in Column.
 template <class T>
-Column<T> make_column(Pages pages, std::size_t size) {
+Column<T> make_column(Pages pages, std::size_t size, bool is_private = true) {
   if (size == 0) return {};
   const auto keeper = std::make_shared<const Pages>(std::move(pages));
-  return Column<T>(keeper, reinterpret_cast<const T*>(keeper->data()), size, true);
+  return Column<T>(keeper, reinterpret_cast<const T*>(keeper->data()), size, is_private);
 }
 
 }  // namespace strobe

@@ -29,7 +29,9 @@ EventPart::EventPart(const EventData& of, std::int64_t node, std::int64_t nodes,
 
 void EventPart::copy_neighbours() {
   const TimeCsr& all = *data_.neighbours;
-  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int64_t> offsets;
+  offsets.reserve(static_cast<std::size_t>(share().count(data_.graph->vertices)) + 1);
+  offsets.push_back(0);
   std::int64_t count = 0;
   for (std::int64_t v = node_; v < data_.graph->vertices; v += nodes_)
     offsets.push_back(count += all.offsets[v + 1] - all.offsets[v]);

@@ -18,7 +18,8 @@ struct MailLoss {
   double mean_staleness_seconds = 0;
 };
 
-/// The loss over the first `events` events in batches of `batch`. Cost: O(events + vertices).
+/// The loss over the first `events` events in batches of `batch`. Cost: O(events + vertices). Memory: 24 bytes a
+/// vertex, which lie in a file under a bound of memory when they are many (GrowingColumn).
 MailLoss mail_loss(const EventGraph& graph, EdgeId events, std::int64_t batch);
 
 /// The number of mails that reach each vertex's memory from the first `events` events, [N] (Fig. 8).
