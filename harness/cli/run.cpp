@@ -316,7 +316,7 @@ int run_suite(RunRequest& request, Suite& suite, const World& world, bool prints
   const Ranks ranks = ranks_of(suite, world);
   NodeRanks here = ranks_of_node(ranks);
   here.files = files_of_training(request.outputs);
-  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), std::move(here));
+  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases), any_lies_by_node(suite.cases)), std::move(here));
   check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
   plans.forget_data();
   install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep

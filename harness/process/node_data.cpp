@@ -56,10 +56,10 @@ class WaitForMaker {
 
 }  // namespace
 
-std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, double host_limit) {
+std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, double host_limit, bool by_node) {
   if (!ranks.several() && host_limit == 0) return nullptr;
   const std::string launch = ranks.first_does(random_name), host = host_name();
-  if (host_limit == 0 && std::count(ranks.hosts().begin(), ranks.hosts().end(), host) < 2) return nullptr;
+  if (host_limit == 0 && !by_node && std::count(ranks.hosts().begin(), ranks.hosts().end(), host) < 2) return nullptr;
   NodeStoreSetting setting;
   std::error_code none;
   setting.folders = {cache_folder(), std::filesystem::temp_directory_path(none).string(), "/var/tmp"};

@@ -266,6 +266,11 @@ double least_host_limit(const std::vector<Case>& cases) {
   return least;
 }
 
+bool any_lies_by_node(const std::vector<Case>& cases) {
+  return std::any_of(cases.begin(), cases.end(),
+                     [](const Case& c) { return c.strategy.value("memory_layout", "copy") == "distributed"; });
+}
+
 void check_room_to_read(const Case& request) {
   if (request.host_memory_limit_gib <= 0 || family_of(request.model) != "snapshots") return;
   if (schedule_of(request).name == "external") return;  // the other program reads its own data

@@ -33,6 +33,9 @@ NodeRanks ranks_of_node(const Ranks& ranks);
 /// The least limit of the cases, in bytes; 0 without one.
 double least_host_limit(const std::vector<Case>& cases);
 
+/// Whether a case's data lie by node (memory_layout=distributed), so that no process may hold all of them.
+bool any_lies_by_node(const std::vector<Case>& cases);
+
 /// Throws InvalidRequest("/host_memory_limit_gib") when the graph has no room as it is read or made, as far as its
 /// counts are known beforehand. Does nothing without a limit.
 void check_room_to_read(const Case& request);

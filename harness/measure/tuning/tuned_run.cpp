@@ -129,7 +129,8 @@ int run_tuned(RunRequest& request, Suite& suite, const World& world, const RunSu
   Tuning tuning;
   Suite trials;
   {
-    KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), ranks_of_node(ranks));
+    KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases), any_lies_by_node(suite.cases)),
+                    ranks_of_node(ranks));
     RunRequest base = request;
     base.outputs.resume_training = false;
     base.outputs.checkpoint.clear(), base.outputs.checkpoint_every = 0;
