@@ -13,12 +13,14 @@
 namespace strobe {
 
 struct EventMemory {
-  std::vector<double> bytes;  // [P] at the most of each rank
+  std::vector<double> bytes;  // [P] at the most of each rank, next to its tensors
+  std::vector<double> start;  // [P] before the first epoch, with all tensors: while static memory is trained; 0: less
 };
 
 /// Times of mails and tables of vertices of each walk, the largest draws of training and evaluation, node memory of
-/// daemons as an equal share of each rank, and what rank 0 judges events with. `files` names the output files that the
-/// run writes at its end: rank 0 holds the embeddings, memory and scores that go into them. Cost: two draws.
+/// daemons as an equal share of each rank, static memory, and what rank 0 judges events with. `files` names the output
+/// files that the run writes at its end: rank 0 holds the embeddings, memory and scores that go into them. Cost: two
+/// draws.
 EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>& files);
 
 /// Nothing for another kind of training.

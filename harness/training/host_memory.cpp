@@ -141,7 +141,8 @@ double hybrid_rank_bytes(const PlannedCase& plan, const HybridMemory& hybrid, co
 double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
   const double tensors = tensor_bytes(plan, peak, here);
   if (const std::optional<EventMemory> events = event_memory(*plan.schedule, here.files))
-    return tensors + mean_of_ranks(events->bytes, here) + mean_of_ranks(peak.span_bytes, here);
+    return std::max(mean_of_ranks(events->start, here),
+                    tensors + mean_of_ranks(events->bytes, here) + mean_of_ranks(peak.span_bytes, here));
   if (const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule))
     return hybrid_rank_bytes(plan, *hybrid, peak, here);
   const FullBatchPlan* const full = full_batch_or_null(plan);

@@ -76,6 +76,12 @@ struct RemoteNeighbours::Rested {
   }
 };
 
+std::int64_t joint_draw_steps(const EventCase& c, const EventData& data) {
+  const EventModelTraits traits = c.model->traits();
+  const bool asks_vertices = traits.memory > 0 || data.widths.vertex > 0, asks_events = data.widths.edge > 0;
+  return 4 * traits.levels + 1 + (asks_vertices ? 4 : 1) + (asks_events ? 4 : 0);
+}
+
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
                                    std::shared_ptr<Communicator> column, std::shared_ptr<const RemoteRows> remote,
                                    std::shared_ptr<const EventPart> part, std::shared_ptr<const MemoryMoments> moments)

@@ -18,6 +18,9 @@
 
 namespace strobe {
 
+/// The number of steps that a joint draw of `data` takes (JointDraws::steps).
+std::int64_t joint_draw_steps(const EventCase& c, const EventData& data);
+
 class RemoteNeighbours final : public JointDraws {
  public:
   /// Draws from `data`, one of the case's, which must outlive it; `part` is the own node's share. `column`: this rank
@@ -31,7 +34,7 @@ class RemoteNeighbours final : public JointDraws {
              std::vector<std::shared_ptr<BatchDraw>> drawn) override;
   void advance() override;
   void finish(std::int64_t iteration) override;
-  std::int64_t steps() const override { return 4 * levels_ + 1 + (asks_vertices() ? 4 : 1) + (asks_events() ? 4 : 0); }
+  std::int64_t steps() const override { return joint_draw_steps(case_, data_); }
 
  private:
   struct Draws;  // of one iteration, under way

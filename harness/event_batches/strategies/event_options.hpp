@@ -25,12 +25,6 @@ struct EventBatchOptions {
   std::string memory_layout = "copy";  // copy | distributed
   std::int64_t nodes = 0;              // that share a distributed memory; 0 = derived
   std::string evaluate = "replay";     // replay | copy0
-
-  /// The number of iterations that draws run ahead of training: j by default.
-  std::int64_t draws_ahead(std::int64_t epochs_at_a_time) const {
-    if (prefetch > 0) return prefetch;
-    return pipeline ? epochs_at_a_time : 0;
-  }
 };
 
 /// DistTGL's smallest batch, a third of it, and three times it.
@@ -69,7 +63,7 @@ FieldTable event_group_fields() {
                1 << 20)
       .boolean("pipeline", &S::pipeline, "memory of the next batch is read while gradients of this one are computed")
       .integer("prefetch", &S::prefetch, "",
-               "iterations that batches are drawn ahead; 0 = j with pipeline (1 or 2 more with "
+               "iterations that batches are drawn ahead; 0 = j with pipeline (some more with "
                "memory_layout=distributed), none "
                "without",
                0, 1 << 20)

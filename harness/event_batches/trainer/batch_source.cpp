@@ -30,13 +30,35 @@ BatchRequest request_of(const BatchOrder& order, std::int64_t sequence, int rank
   return {turn.first, turn.count, turn.batch_first, true, turn.group, 0, set == 0, turn.batch_count};
 }
 
+std::int64_t draws_ahead(const EventBatchOptions& options, std::int64_t j, std::int64_t joint_steps) {
+  if (options.prefetch > 0) return options.prefetch;
+  if (!options.pipeline) return 0;
+  if (joint_steps == 0) return j;
+  // Messages take steps during an iteration, so the draws begin earlier. The last iteration lacks a step.
+  return j + std::max<std::int64_t>(1, (joint_steps + steps_of_iteration) / steps_of_iteration - 1);
+}
+
+HeldDraws held_draws(const EventBatchOptions& options, std::int64_t j, std::int64_t joint_steps) {
+  const std::int64_t ahead = draws_ahead(options, j, joint_steps);
+  // A rank begins a batch, of j draws, in every j-th iteration.
+  const auto begun_in = [j](std::int64_t iterations) { return (iterations + j - 1) / j * j; };
+  HeldDraws held;
+  held.under_way =
+      begun_in(joint_steps == 0 ? std::min<std::int64_t>(ahead, 1)
+                                : std::min(ahead, (joint_steps + steps_of_iteration - 1) / steps_of_iteration));
+  // With pipeline, the batch in training may begin before a backward pass of the last one ends.
+  const std::int64_t of_pass = options.pipeline && ahead % j == 0 ? 1 : 0;
+  held.made = of_pass + j + begun_in(ahead) - held.under_way;
+  return held;
+}
+
 EventBatchSource::EventBatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank,
                                    Device& device)
     : case_(std::move(c)),
       order_(order),
       rank_(rank),
       device_(device),
-      ahead_(case_->options.draws_ahead(order.groups().j)),
+      ahead_(draws_ahead(case_->options, order.groups().j, 0)),
       end_(order.first_iteration(case_->planned_epochs())) {
   if (case_->options.presample != "none") presample();
 }
@@ -79,9 +101,7 @@ DrawnSets EventBatchSource::start(std::int64_t sequence) {
 
 void EventBatchSource::join(std::unique_ptr<JointDraws> joint) {
   joint_ = std::move(joint);
-  // Messages take steps during an iteration, so the draws begin earlier. The last iteration lacks a step.
-  if (case_->options.prefetch == 0 && ahead_ > 0)
-    ahead_ += std::max<std::int64_t>(1, (joint_->steps() + steps_of_iteration) / steps_of_iteration - 1);
+  ahead_ = draws_ahead(case_->options, order_.groups().j, joint_->steps());
 }
 
 void EventBatchSource::start_jointly(std::int64_t sequence) {

@@ -52,6 +52,20 @@ class TrainingMoments final : public MemoryMoments {
 /// The draw of a rank for the batch that it begins in iteration `sequence`, with set `set` of negatives.
 BatchRequest request_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set);
 
+/// The number of iterations that draws begin ahead of training. `joint_steps`: of a joint draw (JointDraws::steps);
+/// 0: each rank draws alone.
+std::int64_t draws_ahead(const EventBatchOptions& options, std::int64_t j, std::int64_t joint_steps);
+
+/// The most draws that a rank of GroupTrainer holds amid an epoch, each for one set of negatives: those of the batch in
+/// training, those ahead of it, and a last set of the batch before, while its backward pass runs.
+struct HeldDraws {
+  std::int64_t made = 0;       // they have all their lists
+  std::int64_t under_way = 0;  // they have what their drawers keep
+
+  std::int64_t all() const { return made + under_way; }
+};
+HeldDraws held_draws(const EventBatchOptions& options, std::int64_t j, std::int64_t joint_steps);
+
 /// The draws of a batch, one for each set of negatives; they may be read after `ready`.
 struct DrawnSets {
   std::int64_t sequence = -1;  // -1: none

@@ -113,6 +113,9 @@ TEST_P(HostLimit, PlannedBytesAreThoseThatProcessesTake) {
   EXPECT_LE(std::abs(measured - planned), 0.05 * measured) << "planned " << planned << ", measured " << measured;
 }
 
+/// Its static memory takes more while it is trained than some batches do.
+constexpr const char* pretrained = "tgn-attn:memory=16,time=16,neighbours=5,static=pretrained,static_epochs=1";
+
 /// Threads alone: between processes, channels to daemons lie in shared memory, which is not private.
 INSTANTIATE_TEST_SUITE_P(
     OfEvents, HostLimit,
@@ -127,6 +130,10 @@ INSTANTIATE_TEST_SUITE_P(
         events_under_limit("tgn-attn:memory=16,time=16,neighbours=5",
                            "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2", "future-links:candidates=9",
                            2),
+        events_under_limit(pretrained, "sequential:batch=600", "future-links:candidates=9"),
+        events_under_limit(pretrained, "event_batch:batch=600,i=2", "future-links:candidates=9", 2),
+        events_under_limit(pretrained, "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2",
+                           "future-links:candidates=9", 2),
         events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000,evaluate_batches=20",
                            "future-links:candidates=19"),
         events_under_limit("tgn-attn:memory=16,time=16,neighbours=5", "event_batch:batch=600,i=2,evaluate_batches=20",
