@@ -214,7 +214,7 @@ EventGraph messages(std::uint64_t seed, int vertices, int count) {
 }
 
 /// TGB's rule: of the vertices that may be negatives only what the source hits at that time is left out.
-std::set<VertexId> by_rule(const EventGraph& graph, const std::vector<VertexId>& pool, std::size_t event, bool self) {
+std::set<VertexId> by_rule(const EventGraph& graph, const Column<VertexId>& pool, std::size_t event, bool self) {
   std::set<VertexId> left(pool.begin(), pool.end());
   for (std::size_t e = 0; e < graph.source.size(); ++e) {
     if (graph.source[e] == graph.source[event] && graph.time[e] == graph.time[event]) left.erase(graph.target[e]);
