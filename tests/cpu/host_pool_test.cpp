@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/device.hpp"
 #include "core/system/process_memory.hpp"
 
 namespace strobe {
@@ -124,6 +125,24 @@ TEST(HostPool, AFreshBlockHasAllItsPages) {
     HostPool::release(block);
   }
   pool.trim();
+}
+
+/// A device that ends while devices of other ranks go on.
+TEST(HostPool, KeepsNothingAfterItsLastDevice) {
+  const auto device_of = [](int rank) {
+    DeviceRequest request;
+    request.rank = rank;
+    return DeviceRegistry::instance().find("cpu").value(request);
+  };
+  const std::unique_ptr<Device> other = device_of(91);
+  HostPool& pool = HostPool::of_rank(92);
+  std::unique_ptr<Device> first = device_of(92), second = device_of(92);
+  first->allocate(1 << 20, 1);
+  EXPECT_GT(pool.cached_bytes(), std::size_t{1} << 20);
+  first.reset();
+  EXPECT_GT(pool.cached_bytes(), std::size_t{1} << 20) << "another device uses it";
+  second.reset();
+  EXPECT_EQ(pool.cached_bytes(), 0U);
 }
 
 }  // namespace
