@@ -10,12 +10,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <thread>
 
 #include "core/errors.hpp"
 #include "core/names_elsewhere.hpp"
+#include "core/system/process_memory.hpp"
 #include "core/system/threads.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -24,34 +27,40 @@
 namespace strobe {
 namespace {
 
-/// The graph in METIS's own numbers.
+/// The graph in METIS's own numbers. METIS reads it where it lies, under a bound of memory in temporary files. It takes
+/// memory of its own in addition, which no bound reaches.
 struct MetisGraph {
-  std::vector<idx_t> offsets, neighbours, edge_weights, vertex_weights;
+  GrowingColumn<idx_t> offsets, neighbours, edge_weights, vertex_weights;
 };
 
-/// METIS adds weights up in its own numbers, so their sum must fit as well.
-std::vector<idx_t> narrowed(const std::vector<std::int64_t>& values, std::int64_t largest) {
-  if (largest > std::numeric_limits<idx_t>::max()) {
-    throw InvalidRequest(
-        "/strategy", "the graph is too large for this METIS, which counts in 32 bits; use another way to divide it");
-  }
-  return {values.begin(), values.end()};
+/// `values` in METIS's numbers. Releases them.
+GrowingColumn<idx_t> narrow(Column<std::int64_t>& values) {
+  GrowingColumn<idx_t> narrowed(values.size(), reading_bound());
+  std::transform(values.begin(), values.end(), narrowed.begin(),
+                 [](std::int64_t value) { return static_cast<idx_t>(value); });
+  values.clear();
+  return narrowed;
 }
 
-std::int64_t sum_of(const std::vector<std::int64_t>& values) {
-  return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+/// METIS adds weights up in its own numbers, so their sum must fit as well.
+void check_sums(const WeightedGraph& graph) {
+  const auto sum = [](const Column<std::int64_t>& of) {
+    return std::accumulate(of.begin(), of.end(), std::int64_t{0});
+  };
+  const std::int64_t largest = std::max({graph.offsets.back(), sum(graph.edge_weights), sum(graph.vertex_weights)});
+  if (largest <= std::numeric_limits<idx_t>::max()) return;
+  throw InvalidRequest("/strategy",
+                       "the graph is too large for this METIS, which counts in 32 bits; use another way to divide it");
 }
 
 WeightedGraph merge(const PreparedGraph& graph) {
   const VertexLists lists = merged_lists(graph, {0, graph.vertices});
-  return {lists.offsets,
-          {lists.neighbours.begin(), lists.neighbours.end()},
-          {lists.weights.begin(), lists.weights.end()},
-          lists.work};
+  const auto widened = [](const auto& values) { return std::vector<std::int64_t>(values.begin(), values.end()); };
+  return {lists.offsets, widened(lists.neighbours), widened(lists.weights), lists.work};
 }
 
 /// METIS's status; fills `part` [vertices].
-int call_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx_t>& part) {
+int call_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::span<idx_t> part) {
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);
@@ -100,8 +109,10 @@ class SignalsPastMetis {
  private:
   void wait(const std::stop_token& stop) const {
     const timespec moment{0, 2'000'000};
-    while (!stop.stop_requested())
+    while (!stop.stop_requested()) {
       if (sigtimedwait(&terms_, nullptr, &moment) == SIGTERM) pass_on();
+      if (spares_process_memory()) look_at_process_memory();  // no bound reaches METIS, but a limit knows what it takes
+    }
   }
   void pass_on() const {
     if (program_.sa_handler == SIG_DFL) _exit(128 + SIGTERM);
@@ -113,30 +124,32 @@ class SignalsPastMetis {
   std::jthread waiting_;
 };
 
-void run_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx_t>& part) {
+void run_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::span<idx_t> part) {
   const SignalsPastMetis signals;
   const int status = call_metis(graph, parts, seed, part);
   if (status == METIS_ERROR_MEMORY) throw SystemError("METIS ran out of memory");
   if (status != METIS_OK || signals.failed()) throw SystemError("METIS failed with status " + std::to_string(status));
 }
 
-std::vector<Rank> parts_of_weighted(const WeightedGraph& graph, int parts, std::uint64_t seed) {
-  std::vector<idx_t> part(graph.vertex_weights.size(), 0);
+GrowingColumn<Rank> parts_of_weighted(WeightedGraph graph, int parts, std::uint64_t seed) {
+  GrowingColumn<idx_t> part(graph.vertex_weights.size(), reading_bound());
   if (parts > 1 && !part.empty()) {
-    MetisGraph own{narrowed(graph.offsets, graph.offsets.back()),
-                   {graph.neighbours.begin(), graph.neighbours.end()},
-                   narrowed(graph.edge_weights, sum_of(graph.edge_weights)),
-                   narrowed(graph.vertex_weights, sum_of(graph.vertex_weights))};
-    run_metis(own, parts, seed, part);
+    check_sums(graph);
+    MetisGraph own{narrow(graph.offsets), narrow(graph.neighbours), narrow(graph.edge_weights),
+                   narrow(graph.vertex_weights)};
+    run_metis(own, parts, seed, {part.data(), part.size()});
   }
-  std::vector<Rank> owner(part.begin(), part.end());
-  fill_empty_parts(owner, parts);
+  GrowingColumn<Rank> owner(part.size(), reading_bound());
+  std::copy(part.begin(), part.end(), owner.begin());
+  fill_empty_parts({owner.data(), owner.size()}, parts);
   return owner;
 }
 
 std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
   require_structure(graph, "metis");
-  return parts > 1 ? parts_of_weighted(merge(graph), parts, seed) : std::vector<Rank>(graph.vertices, 0);
+  if (parts == 1) return std::vector<Rank>(graph.vertices, 0);
+  const GrowingColumn<Rank> owner = parts_of_weighted(merge(graph), parts, seed);
+  return {owner.begin(), owner.end()};
 }
 
 const Register<PartitionerTag> registered{{"metis",

@@ -10,14 +10,15 @@
 #include "workloads/partitioners/graph_share.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 #include "workloads/preparation/preprocess.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 
 /// An undirected graph with weights. Every edge is listed once with each of its ends.
 struct WeightedGraph {
-  std::vector<std::int64_t> offsets;  // [vertices + 1]
-  std::vector<std::int64_t> neighbours, edge_weights;
-  std::vector<std::int64_t> vertex_weights;  // [vertices]
+  Column<std::int64_t> offsets;  // [vertices + 1]
+  Column<std::int64_t> neighbours, edge_weights;
+  Column<std::int64_t> vertex_weights;  // [vertices]
 };
 
 struct PartitionerTag {
@@ -32,8 +33,8 @@ struct PartitionerTag {
   /// A partitioner that runs in parts: processes that hold one share each call it together, and each gets all owners.
   /// Parts may stay empty. With one process it is the same function. Its answer may depend on their number.
   using PartitionInParts = std::vector<Rank> (*)(const GraphShare& share, int parts, std::uint64_t seed);
-  /// The same of any graph with weights.
-  using PartsOfWeighted = std::vector<Rank> (*)(const WeightedGraph& graph, int parts, std::uint64_t seed);
+  /// The same of any graph with weights, which it may release while it runs.
+  using PartsOfWeighted = GrowingColumn<Rank> (*)(WeightedGraph graph, int parts, std::uint64_t seed);
   struct Value {
     Value() = default;
     /// `called`: the partitioner's name, for its refusal of a graph of unknown edges.

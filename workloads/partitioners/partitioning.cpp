@@ -78,7 +78,7 @@ double work_imbalance(const std::vector<std::int64_t>& work, const std::vector<R
   return static_cast<double>(*std::max_element(load.begin(), load.end())) * parts / static_cast<double>(total);
 }
 
-void fill_empty_parts(std::vector<Rank>& part, int parts) {
+void fill_empty_parts(std::span<Rank> part, int parts) {
   std::vector<std::int64_t> size(parts, 0);
   for (const Rank p : part) ++size[p];
   for (Rank p = 0; p < parts; ++p) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,6 @@ std::int64_t connectivity_minus_one(const PreparedGraph& graph, const std::vecto
 double work_imbalance(const std::vector<std::int64_t>& work, const std::vector<Rank>& part, int parts);
 
 /// Gives every empty part a vertex of the largest part, as far as there are vertices.
-void fill_empty_parts(std::vector<Rank>& part, int parts);
+void fill_empty_parts(std::span<Rank> part, int parts);
 
 }  // namespace strobe

@@ -41,6 +41,8 @@ class GrowingColumn {
   const T* data() const { return data_; }
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
   T* begin() { return data_; }
   T* end() { return data_ + size_; }
   const T* begin() const { return data_; }
@@ -59,6 +61,10 @@ class GrowingColumn {
     else
       in_memory_.push_back(copy);
     ++size_;
+  }
+  void pop_back() {
+    --size_;
+    if (!is_in_file()) in_memory_.pop_back();
   }
   void append(const T* values, std::size_t count) {
     if (count == 0) return;

@@ -21,6 +21,7 @@
 #include "harness/placement/chunks/learned/learned_workload.hpp"
 #include "harness/placement/chunks/shared_chunks.hpp"
 #include "harness/placement/strategy.hpp"
+#include "workloads/storage/node_store.hpp"
 
 namespace strobe {
 namespace {
@@ -230,21 +231,24 @@ WeighedChunks make_chunks_in_parts(const StrategyInput& input, const TrafficWeig
   return result;
 }
 
-/// Assigns cells, and splits the chunks that lie on several ranks afterwards. With cost=mlp the cells of a chunk share
-/// its workload evenly.
+/// The load of each cell, when the cells of a chunk share its workload evenly.
+Column<double> even_loads(const ChunkGraph& chunks, const std::vector<double>& workload) {
+  GrowingColumn<double> load;
+  for (const std::uint32_t chunk : chunks.of_node)
+    load.push_back(workload[chunk] / static_cast<double>(chunks.cells[chunk]));
+  return load.finish();
+}
+
+/// Assigns cells, and splits the chunks that lie on several ranks afterwards.
 ChunkAssignment assign_split_chunks(const StrategyInput& input, const TrafficWeights& weights,
                                     const ChunkParameters& parameters, const std::vector<double>& workload,
                                     ChunkGraph& chunks) {
   const SuperGraph super = super_graph(input.graph, weights);
-  std::vector<double> load;
-  if (parameters.cost == "mlp") {
-    for (const std::uint32_t chunk : chunks.of_node)
-      load.push_back(workload[chunk] / static_cast<double>(chunks.cells[chunk]));
-  } else {
-    load = cell_workloads(input.graph, super, device_of(input, parameters), parameters.cost);
-  }
+  const Column<double> load = parameters.cost == "mlp"
+                                  ? even_loads(chunks, workload)
+                                  : cell_workloads(input.graph, super, device_of(input, parameters), parameters.cost);
   const double columns_of_round = parameters.round_kib * 1024 / (input.fp64 ? 8 : 4);
-  const std::vector<Rank> rank =
+  const GrowingColumn<Rank> rank =
       assign_cells({input.graph,
                     super,
                     {*input.layers, input.supports, input.samples, cut_states_of(parameters)},
@@ -288,8 +292,13 @@ StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   if (input.layers == nullptr) throw Error("strategy chunk needs a model's layers to weigh edges, and got none");
   check_rounds(parameters, *input.layers);
   StrategyInput alike = input;
-  if (parameters.propagation == "synchronous") alike.node = nullptr;  // processes make them together
-  const PlacedCells cells = place_once(alike, [&] { return make_chunks(input, parameters); });
+  const bool together = parameters.propagation == "synchronous";
+  if (together) alike.node = nullptr;  // processes make them together
+  const PlacedCells cells = place_once(alike, [&] {
+    if (!together || input.node == nullptr) return make_chunks(input, parameters);
+    const BoundedReading bound = input.node->bounded_reading();
+    return make_chunks(input, parameters);
+  });
   const Placement& placement = cells.placement;
   return {placement, placement,    input.blocks, staleness_of(parameters),
           {},        cells.chunks, {},           cut_states_of(parameters)};

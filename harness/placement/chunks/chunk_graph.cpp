@@ -8,7 +8,6 @@
 #include "harness/placement/chunks/rows_ahead.hpp"
 
 namespace strobe {
-namespace {
 
 GrowingColumn<std::uint32_t> sequence_of_nodes(const SuperGraph& graph) {
   GrowingColumn<std::uint32_t> of(graph.nodes(), reading_bound());
@@ -18,6 +17,8 @@ GrowingColumn<std::uint32_t> sequence_of_nodes(const SuperGraph& graph) {
   }
   return of;
 }
+
+namespace {
 
 /// Number of cells of a chunk in a sequence.
 struct Meeting {

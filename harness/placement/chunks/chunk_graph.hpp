@@ -33,6 +33,9 @@ ChunkGraph chunk_graph(const SuperGraph& graph, Column<std::uint32_t> labels);
 /// its own.
 ChunkGraph chunk_graph(const SuperGraph& graph, Column<std::uint32_t> chunk, std::uint32_t count);
 
+/// The sequence of each node: [nodes].
+GrowingColumn<std::uint32_t> sequence_of_nodes(const SuperGraph& graph);
+
 /// Rows of a graph of chunks, made one after the other.
 class ChunkRows {
  public:

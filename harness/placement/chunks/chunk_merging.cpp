@@ -12,20 +12,21 @@
 namespace strobe {
 namespace {
 
-LabelledRows labelled(const ChunkGraph& chunks, const std::vector<std::uint32_t>& label) {
+LabelledRows labelled(const ChunkGraph& chunks, std::span<const std::uint32_t> label) {
   return {chunks.offsets.data(), chunks.neighbours.data(), chunks.traffic.data(), label.data()};
 }
 
 class ChunkPropagation {
  public:
-  ChunkPropagation(const ChunkGraph& chunks, std::int64_t max_cells, std::vector<std::uint32_t> order)
+  ChunkPropagation(const ChunkGraph& chunks, std::int64_t max_cells, GrowingColumn<std::uint32_t> order)
       : chunks_(chunks),
         max_cells_(max_cells),
         order_(std::move(order)),
-        label_(order_.size()),
-        cells_(chunks.cells.copy()),
-        ask_(order_.size(), 1) {
+        label_(order_.size(), reading_bound()),
+        ask_(order_.size(), reading_bound()) {
     std::iota(label_.begin(), label_.end(), 0u);
+    cells_.append(chunks.cells.data(), chunks.cells.size());
+    std::fill(ask_.begin(), ask_.end(), 1);
   }
 
   /// Chunks that changed their label.
@@ -47,7 +48,7 @@ class ChunkPropagation {
     return moved;
   }
 
-  std::vector<std::uint32_t> take() { return std::move(label_); }
+  GrowingColumn<std::uint32_t> take() { return std::move(label_); }
 
  private:
   template <class Visit>
@@ -77,20 +78,20 @@ class ChunkPropagation {
 
   const ChunkGraph& chunks_;
   const std::int64_t max_cells_;
-  std::vector<std::uint32_t> order_, label_;
-  std::vector<std::int64_t> cells_;  // by label
-  std::vector<std::uint8_t> ask_;
+  GrowingColumn<std::uint32_t> order_, label_;
+  GrowingColumn<std::int64_t> cells_{};  // by label
+  GrowingColumn<std::uint8_t> ask_;
   LabelSums sums_;
 };
 
 }  // namespace
 
-ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count) {
+ChunkGraph contracted(ChunkGraph chunks, std::span<const std::uint32_t> label, std::uint32_t count) {
   ChunkGraph merged;
   GrowingColumn<std::int64_t> cells(count, reading_bound());
   ChunkRows rows;
   if (reading_bound() == nullptr) rows.reserve(chunks.neighbours.size());  // pages that stay empty take no memory
-  const Grouped members = grouped(count, chunks.cells.size(), [&label](std::size_t i) { return label[i]; });
+  const Grouped members = grouped(count, chunks.cells.size(), [label](std::size_t i) { return label[i]; });
   const RowsAhead ahead(labelled(chunks, label), {members.items.data(), members.items.size()});
   LabelSums shared;
   for (std::uint32_t c = 0; c < count; ++c) {
@@ -120,7 +121,7 @@ std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64
     ChunkPropagation propagation(chunks, max_cells, seeded_order(count, seed, static_cast<std::uint32_t>(level + 1)));
     for (std::int64_t round = 0; round < rounds && propagation.round() > 0; ++round) {
     }
-    std::vector<std::uint32_t> label = propagation.take();
+    GrowingColumn<std::uint32_t> label = propagation.take();
     const std::uint32_t merged = number_labels(label);
     if (merged == count) return level;
     chunks = contracted(std::move(chunks), label, merged);

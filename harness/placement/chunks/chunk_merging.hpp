@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "harness/placement/chunks/chunk_graph.hpp"
 
@@ -20,6 +20,6 @@ std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64
 
 /// The graph whose nodes are the labels [0, count) of chunks. A share of a graph also has labels of remote chunks:
 /// cells and rows are those of its own.
-ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count);
+ChunkGraph contracted(ChunkGraph chunks, std::span<const std::uint32_t> label, std::uint32_t count);
 
 }  // namespace strobe

@@ -1,7 +1,6 @@
 #include "harness/placement/chunks/chunk_workload.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace strobe {
 namespace {
@@ -67,18 +66,21 @@ std::int64_t entries_of(const PreparedGraph& graph, VertexId v, Step t, bool edg
   return row[1] - row[0] - (edges && std::binary_search(columns + row[0], columns + row[1], v) ? 1 : 0);
 }
 
-void add_entries(const PreparedGraph& graph, const ChunkGraph& chunks, double seconds, bool edges,
-                 std::vector<double>& workload) {
-  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
-    workload[chunks.of_node[node]] += seconds * static_cast<double>(entries_of(graph, v, t, edges));
-  });
-}
-
-void add_earlier_cells(const SuperGraph& super, const ChunkGraph& chunks, const LayerShape& layer, double seconds,
-                       std::vector<double>& workload) {
-  for (const NodeSequence& sequence : super.sequences) {
-    for (std::uint32_t place = 0; place < sequence.count; ++place)
-      workload[chunks.of_node[sequence.first + place]] += seconds * static_cast<double>(cells_read(layer, place));
+/// add(node, seconds) of the entries of each cell, then of the earlier cells that each reads, layer by layer.
+template <class Add>
+void add_reads(const PreparedGraph& graph, const SuperGraph& super, const std::vector<LayerShape>& layers,
+               const UnitSeconds& unit, bool edges, const Add& add) {
+  if (unit.entry > 0) {
+    for_cells(graph, [&](NodeId node, VertexId v, Step t) {
+      add(node, unit.entry * static_cast<double>(entries_of(graph, v, t, edges)));
+    });
+  }
+  for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
+    if (unit.earlier_cell[l] == 0) continue;
+    for (const NodeSequence& sequence : super.sequences) {
+      for (std::uint32_t place = 0; place < sequence.count; ++place)
+        add(sequence.first + place, unit.earlier_cell[l] * static_cast<double>(cells_read(layers[l], place)));
+    }
   }
 }
 
@@ -110,25 +112,22 @@ UnitSeconds unit_of(const CountedDevice& device, const std::string& cost) {
 
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
                                     const CountedDevice& device, const std::string& cost) {
-  const std::vector<LayerShape>& layers = device.layers;
   const UnitSeconds unit = unit_of(device, cost);
   std::vector<double> workload;
   for (const std::int64_t cells : chunks.cells) workload.push_back(unit.cell * static_cast<double>(cells));
-  if (unit.entry > 0) add_entries(graph, chunks, unit.entry, cost == "edges", workload);
-  for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
-    if (unit.earlier_cell[l] > 0) add_earlier_cells(super, chunks, layers[l], unit.earlier_cell[l], workload);
-  }
+  add_reads(graph, super, device.layers, unit, cost == "edges",
+            [&](NodeId node, double seconds) { workload[chunks.of_node[node]] += seconds; });
   return workload;
 }
 
-std::vector<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
-                                   const std::string& cost) {
-  ChunkGraph cells;
-  std::vector<std::uint32_t> itself(super.nodes());
-  std::iota(itself.begin(), itself.end(), 0u);
-  cells.of_node = std::move(itself);
-  cells.cells.assign(super.nodes(), 1);
-  return chunk_workloads(graph, super, cells, device, cost);
+Column<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
+                              const std::string& cost) {
+  const UnitSeconds unit = unit_of(device, cost);
+  GrowingColumn<double> workload(super.nodes(), reading_bound());
+  std::fill(workload.begin(), workload.end(), unit.cell);
+  add_reads(graph, super, device.layers, unit, cost == "edges",
+            [&](NodeId node, double seconds) { workload[node] += seconds; });
+  return workload.finish();
 }
 
 std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGraphShare& share,

@@ -48,9 +48,10 @@ struct CountedDevice {
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
                                     const CountedDevice& device, const std::string& cost);
 
-/// The same of every cell alone: [cells].
-std::vector<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
-                                   const std::string& cost);
+/// The same of every cell alone: [cells]. Under a bound of memory (reading_bound.hpp) a large one lies in a temporary
+/// file.
+Column<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
+                              const std::string& cost);
 
 /// The same by several processes together, from the cells of a share each. `chunk` is that of the share's cells,
 /// `cells` the size of every chunk. Sums of whole numbers, so their number changes nothing. It may differ from

@@ -134,7 +134,7 @@ class Propagation {
   GrowingColumn<std::uint32_t> label_{}, cells_{};  // of nodes; by label
   GrowingColumn<std::uint8_t> ask_{};               // of nodes: whether the answer may differ from last time
   std::vector<std::uint8_t> ask_sequence_;          // of sequences: the same for all nodes of each
-  std::vector<std::uint32_t> order_;                // of sequences
+  GrowingColumn<std::uint32_t> order_;              // of sequences
   LabelSums sums_;
   SequenceTally tally_;
   Label best_ = 0;

@@ -180,6 +180,42 @@ INSTANTIATE_TEST_SUITE_P(
                     embeddings_under_limit("hybrid_batch", "local", 1)),
     name_of_limited);
 
+using HostLimitOfMetis = MpiProgram;
+
+/// A limit that is far above what training takes, and below what METIS takes while it cuts the graph of cells.
+TEST_F(HostLimitOfMetis, RefusesWhatPlanningTook) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  const auto run = [&](const std::string& assign) {
+    return strobe({"run",
+                   "--workload",
+                   "uniform:vertices=30000,steps=8,density=4",
+                   "--model",
+                   "t-gcn:hidden=2",
+                   "--strategy",
+                   "chunk:assign=" + assign,
+                   "--ranks",
+                   "2",
+                   "--epochs",
+                   "1",
+                   "--nb",
+                   "4",
+                   "--threads",
+                   "1",
+                   "--warmup",
+                   "0",
+                   "--host-memory-limit-gib",
+                   "0.085",
+                   "--out",
+                   path(assign)});
+  };
+  const Outcome chunks = run("lpt"), cut = run("metis");
+  EXPECT_EQ(chunks.status, 0) << chunks.err;
+  if (cut.err.find("without METIS") != std::string::npos) GTEST_SKIP() << cut.err;
+  expect_refusal(cut, 2, {"--host-memory-limit-gib", "planning took"});
+}
+
 class LimitedDryRun : public MpiProgram {
  protected:
   Outcome under(const std::string& gib, const std::string& nb, const std::vector<std::string>& more) {

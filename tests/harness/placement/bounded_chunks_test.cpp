@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <set>
 #include <tuple>
 
-#include "core/random.hpp"
 #include "core/system/process_memory.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "harness/placement/chunks/label_propagation.hpp"
@@ -58,29 +56,12 @@ TEST_P(BoundedChunks, AreThoseMadeInMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Weights, BoundedChunks, testing::Range<std::size_t>(0, 10));
 
-/// Rows with a self-loop and about `degree` random entries, without values.
-PreparedGraph random_rows(std::int64_t vertices, std::int64_t steps, std::uint64_t degree) {
-  const RandomStream random(1, random_purpose::test);
-  PreparedGraph graph;
-  graph.vertices = vertices, graph.steps = steps;
-  graph.row_offsets = {0};
-  std::uint64_t draw = 0;
-  for (std::int64_t row = 0; row < vertices * steps; ++row) {
-    std::set<VertexId> columns{static_cast<VertexId>(row % vertices)};
-    for (std::uint64_t i = 0; i < degree; ++i)
-      columns.insert(static_cast<VertexId>(random.below(draw++, static_cast<std::uint64_t>(vertices))));
-    graph.columns.append(columns.begin(), columns.end());
-    graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
-  }
-  return graph;
-}
-
 TEST(BoundedChunkMemory, DoesNotGrowWithCells) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take memory of their own";
 #endif
   const test::TemporaryFolder folder;
-  const PreparedGraph graph = random_rows(60000, 8, 4);
+  const PreparedGraph graph = test::random_rows(60000, 8, 4);
   const auto private_bytes_of_cell = [&](bool bounded) {
     std::optional<BoundedReading> bound;
     if (bounded) bound.emplace(std::uint64_t{8} << 20, folder.file(""));

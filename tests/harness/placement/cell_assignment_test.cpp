@@ -179,8 +179,7 @@ TEST(CellNets, MergedNodesSendWhatTheirCellsSend) {
     const std::vector<double> load = load_of_ranks(nets, rank, 4), of_merged = load_of_ranks(merged, of_group, 4);
     for (int r = 0; r < 4; ++r) EXPECT_NEAR(load[r], of_merged[r], 1e-12 * load[r]) << seed;
     // One level of pairs of pairs.
-    std::vector<std::uint32_t> pair;
-    const std::uint32_t pairs = pair_nodes(merged, of_group, 1e300, seed, pair);
+    const auto [pair, pairs] = pair_nodes(merged, of_group, 1e300, seed);
     std::vector<Rank> of_pair(pairs);
     for (std::size_t i = 0; i < pair.size(); ++i) of_pair[pair[i]] = of_group[i];
     for (std::size_t i = 0; i < pair.size(); ++i) EXPECT_EQ(of_pair[pair[i]], of_group[i]) << "pairs lie on one rank";
@@ -261,7 +260,7 @@ TEST(CellAssignment, FindsTheBestCutOfTinyGraphs) {
     const ChunkGraph chunks = tried.chunks(2);
     const std::vector<double> work =
         chunk_workloads(tried.graph, tried.super, chunks, {tried.layers, true}, "cost_model");
-    const std::vector<Rank> rank =
+    const GrowingColumn<Rank> rank =
         assign_cells({tried.graph, tried.super, {tried.layers}, tried.load, 2, 1, 0}, chunks, work, "refined");
     const std::vector<double> load = load_of_ranks(nets, rank, 2);
     const double most = std::max(load[0], load[1]);
@@ -269,7 +268,7 @@ TEST(CellAssignment, FindsTheBestCutOfTinyGraphs) {
     EXPECT_GE(sent, least);
     best += sent == least ? 1 : 0, of_best += least, of_refined += sent;
     if (!has_metis()) continue;
-    const std::vector<Rank> cut = cut_by_metis(tried.super, single_cells(tried.super), tried.load, 2, 1);
+    const GrowingColumn<Rank> cut = cut_by_metis(tried.super, single_cells(tried.super), tried.load, 2, 1);
     const std::vector<double> of_cut = load_of_ranks(nets, cut, 2);
     if (std::max(of_cut[0], of_cut[1]) <= (of_cut[0] + of_cut[1]) / 2 * 1.03) {
       EXPECT_LE(sent, sent_columns(nets, cut)) << seed;
@@ -299,7 +298,7 @@ TEST(CellAssignment, KeepsTheLimitWhereCellsAreLarge) {
       if (const std::int64_t sent = sent_columns(tried.nets(), rank); sent < least)
         least = sent, of_least = *std::max_element(load.begin(), load.end());
     }
-    const std::vector<Rank> rank =
+    const GrowingColumn<Rank> rank =
         assign_cells({tried.graph, tried.super, {tried.layers}, tried.load, ranks, seed, 0}, chunks, work, "refined");
     const std::vector<double> load = load_of_ranks(tried.nets(), rank, ranks);
     EXPECT_LE(*std::max_element(load.begin(), load.end()), std::max(most, of_least) * (1 + 1e-9)) << seed;
@@ -334,7 +333,7 @@ TEST(CellAssignment, NeverSendsMoreThanTheAssignmentsOfChunks) {
       const std::vector<double> work =
           chunk_workloads(tried.graph, tried.super, chunks, {tried.layers, true}, "cost_model");
       const CellsToAssign cells{tried.graph, tried.super, {tried.layers}, tried.load, ranks, 1, 0};
-      const std::vector<Rank> rank = assign_cells(cells, chunks, work, "refined");
+      const GrowingColumn<Rank> rank = assign_cells(cells, chunks, work, "refined");
       for (const char* method : {"score", "lpt", "score_then_fill"}) {
         std::vector<Rank> of_cell;
         const ChunkAssignment assignment = assign_chunks(chunks, work, ranks, method);
@@ -357,13 +356,13 @@ TEST(CellAssignment, DearRoundsLeaveTimelinesWhole) {
   const auto assigned = [&](double price) {
     return assign_cells({tried.graph, tried.super, {tried.layers}, tried.load, 4, 1, price}, chunks, work, "refined");
   };
-  const auto cost = [&](const std::vector<Rank>& rank, double price) {
+  const auto cost = [&](const GrowingColumn<Rank>& rank, double price) {
     return static_cast<double>(sent_columns(tried.nets(), rank)) +
            price * static_cast<double>(rounds_of(tried.super, tried.layers, rank) - 1);
   };
-  const std::vector<Rank> free_of_charge = assigned(0);
+  const GrowingColumn<Rank> free_of_charge = assigned(0);
   for (const double price : {1e1, 1e2, 1e3, 1e9}) {
-    const std::vector<Rank> rank = assigned(price);
+    const GrowingColumn<Rank> rank = assigned(price);
     EXPECT_LE(cost(rank, price), cost(free_of_charge, price)) << price;
     EXPECT_LE(rounds_of(tried.super, tried.layers, rank), rounds_of(tried.super, tried.layers, free_of_charge))
         << price;
@@ -386,7 +385,7 @@ TEST(CellBlocks, AreRunsOfStepsOfEverySequence) {
         EXPECT_EQ(std::count(cut.begin(), cut.end(), std::set<bool>{false}), 0) << "a window for each step";
       }
       if (!has_metis()) continue;
-      const std::vector<Rank> rank = cut_by_metis(tried.super, blocks, tried.load, 3, seed);
+      const GrowingColumn<Rank> rank = cut_by_metis(tried.super, blocks, tried.load, 3, seed);
       EXPECT_LE(rounds_of(tried.super, tried.layers, rank), windows);
       EXPECT_EQ(std::set<Rank>(rank.begin(), rank.end()).size(), 3u);
     }

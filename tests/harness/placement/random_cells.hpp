@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.hpp"
 #include "harness/placement/chunks/super_graph.hpp"
 
 namespace strobe::test {
@@ -39,6 +40,23 @@ inline PreparedGraph random_cells(unsigned seed, std::int64_t vertices, std::int
     }
   }
   if (coming_and_going) graph.presence = std::make_shared<const Presence>(vertices, begins);
+  return graph;
+}
+
+/// Rows with a self-loop and about `degree` random entries, without values.
+inline PreparedGraph random_rows(std::int64_t vertices, std::int64_t steps, std::uint64_t degree) {
+  const RandomStream random(1, random_purpose::test);
+  PreparedGraph graph;
+  graph.vertices = vertices, graph.steps = steps;
+  graph.row_offsets = {0};
+  std::uint64_t draw = 0;
+  for (std::int64_t row = 0; row < vertices * steps; ++row) {
+    std::set<VertexId> columns{static_cast<VertexId>(row % vertices)};
+    for (std::uint64_t i = 0; i < degree; ++i)
+      columns.insert(static_cast<VertexId>(random.below(draw++, static_cast<std::uint64_t>(vertices))));
+    graph.columns.append(columns.begin(), columns.end());
+    graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
+  }
   return graph;
 }
 

@@ -37,7 +37,7 @@ struct Tried {
   PreparedGraph graph;
   std::vector<LayerShape> layers;
   SuperGraph super;
-  std::vector<double> load;
+  Column<double> load;
   Tried(unsigned seed, std::int64_t vertices, std::int64_t steps, std::size_t kind)
       : graph(random_cells(seed, vertices, steps, 2.0, seed % 2 == 0)),
         layers(kinds_of_layers()[kind]),

@@ -36,7 +36,7 @@ class Portfolio {
     limits_.most_load = allowed_imbalance * all / cells.ranks;
   }
 
-  std::vector<Rank> best(const ChunkGraph& chunks, const std::vector<double>& workload) {
+  GrowingColumn<Rank> best(const ChunkGraph& chunks, const std::vector<double>& workload) {
     start_from_chunks(chunks, workload);
     const Moved moved = moved_blocks(small_blocks(cells_));
     for (std::uint64_t again = 0; has_metis() && again < tries_of(moved); ++again) refine_cut(moved, again);
@@ -45,7 +45,7 @@ class Portfolio {
     for (std::int64_t count = 1; cells_.columns_of_round > 0 && count <= cells_.graph.steps / 2; count *= 2)
       if (has_metis()) refine_cut(moved_blocks(windows(count)), 0);
     limits_.first_round = limits_.rounds, limits_.rounds = 2;
-    refine(moved, std::vector<Rank>(best_));
+    refine(moved, copy_of(best_));
     if (chunk_price_ <= price_ || !fits_) {
       limits_.first_round = 0, limits_.rounds = 3;
       const std::vector<double> load = load_of_ranks(nets_, chunk_start_, cells_.ranks);
@@ -82,7 +82,7 @@ class Portfolio {
     const CellNets nets = merged_nodes(nets_, chunks.of_node, static_cast<std::uint32_t>(chunks.count()));
     for (const char* method : {"score", "lpt", "score_then_fill"}) {
       const std::vector<Rank> of_chunk = assign_chunks(chunks, workload, cells_.ranks, method).rank;
-      std::vector<Rank> rank = of_cells(chunks.of_node, of_chunk);
+      GrowingColumn<Rank> rank = of_cells(chunks.of_node, of_chunk);
       const double price = static_cast<double>(sent_columns(nets, of_chunk)) + price_of_rounds(rank);
       if (price < chunk_price_) chunk_price_ = price, chunk_start_ = std::move(rank);
     }
@@ -94,37 +94,44 @@ class Portfolio {
 
   /// From cells dealt at random, which is a good start only where METIS finds the same cut again and again.
   void refine_scattered(const Moved& moved, std::uint64_t again) {
-    std::vector<Rank> start(cells_.super.nodes());
+    GrowingColumn<Rank> start(cells_.super.nodes(), reading_bound());
     Rank next = 0;
     for (const std::uint32_t cell : seeded_order(start.size(), cells_.seed + again, 0))
       start[cell] = next, next = (next + 1) % cells_.ranks;
     refine(moved, start);
   }
 
-  void refine(const Moved& moved, const std::vector<Rank>& start) {
+  void refine(const Moved& moved, std::span<const Rank> start) {
     const CellNets& nets = moved.blocks.count == nets_.nodes() ? nets_ : moved.merged;
-    std::vector<Rank> of_block(moved.blocks.count);
+    GrowingColumn<Rank> of_block(moved.blocks.count, reading_bound());
+    const std::span<Rank> moving(of_block.data(), of_block.size());
     for (std::size_t cell = 0; cell < start.size(); ++cell) of_block[moved.blocks.of_cell[cell]] = start[cell];
-    balance_ranks(nets, limits_, of_block);
-    refine_ranks(nets, limits_, of_block);
-    std::vector<Rank> rank = of_cells(moved.blocks.of_cell, of_block);
+    balance_ranks(nets, limits_, moving);
+    refine_ranks(nets, limits_, moving);
+    GrowingColumn<Rank> rank = of_cells(moved.blocks.of_cell, of_block);
     const double price = static_cast<double>(sent_columns(nets, of_block)) + price_of_rounds(rank);
     consider(std::move(rank), price, load_of_ranks(nets, of_block, cells_.ranks));
   }
 
-  static std::vector<Rank> of_cells(std::span<const std::uint32_t> group, const std::vector<Rank>& of_group) {
-    std::vector<Rank> rank;
+  static GrowingColumn<Rank> copy_of(std::span<const Rank> ranks) {
+    GrowingColumn<Rank> copy;
+    copy.append(ranks.data(), ranks.size());
+    return copy;
+  }
+
+  static GrowingColumn<Rank> of_cells(std::span<const std::uint32_t> group, std::span<const Rank> of_group) {
+    GrowingColumn<Rank> rank;
     rank.reserve(group.size());
     for (const std::uint32_t one : group) rank.push_back(of_group[one]);
     return rank;
   }
 
-  double price_of_rounds(const std::vector<Rank>& rank) const {
+  double price_of_rounds(std::span<const Rank> rank) const {
     if (cells_.columns_of_round == 0) return 0;
     return cells_.columns_of_round * static_cast<double>(rounds_of(cells_.super, cells_.readers.layers, rank) - 1);
   }
 
-  void consider(std::vector<Rank> rank, double price, const std::vector<double>& load) {
+  void consider(GrowingColumn<Rank> rank, double price, const std::vector<double>& load) {
     constexpr double rounding = 1 + 1e-9;
     const bool fits = *std::max_element(load.begin(), load.end()) <= limits_.most_load * rounding;
     const bool better = fits == fits_ ? price < price_ : fits;
@@ -135,7 +142,7 @@ class Portfolio {
   const CellsToAssign& cells_;
   CellNets nets_;
   RefinementLimits limits_;
-  std::vector<Rank> chunk_start_, best_;
+  GrowingColumn<Rank> chunk_start_{}, best_{};
   double chunk_price_ = std::numeric_limits<double>::infinity();
   double price_ = std::numeric_limits<double>::infinity();  // of the best
   bool fits_ = false;                                       // whether it is within the limit
@@ -143,19 +150,20 @@ class Portfolio {
 
 }  // namespace
 
-std::vector<Rank> assign_cells(const CellsToAssign& cells, const ChunkGraph& chunks,
-                               const std::vector<double>& workload, const std::string& method) {
+GrowingColumn<Rank> assign_cells(const CellsToAssign& cells, const ChunkGraph& chunks,
+                                 const std::vector<double>& workload, const std::string& method) {
   if (method == "refined") return Portfolio(cells).best(chunks, workload);
   return cut_by_metis(cells.super, small_blocks(cells), cells.load, cells.ranks, cells.seed);
 }
 
-ChunkAssignment split_by_rank(const SuperGraph& super, const std::vector<Rank>& rank, const std::vector<double>& load,
+ChunkAssignment split_by_rank(const SuperGraph& super, std::span<const Rank> rank, std::span<const double> load,
                               int ranks, ChunkGraph& chunks) {
   constexpr std::uint32_t none = 0xffffffff;
   ChunkAssignment assignment{{}, std::vector<double>(ranks, 0)};
   const Grouped cells =
       grouped(chunks.cells.size(), rank.size(), [&chunks](std::size_t cell) { return chunks.of_node[cell]; });
-  std::vector<std::uint32_t> of_cell(rank.size()), number(ranks, none);  // `number`: of each rank's part of the chunk
+  GrowingColumn<std::uint32_t> of_cell(rank.size(), reading_bound());
+  std::vector<std::uint32_t> number(ranks, none);  // of each rank's part of the chunk
   for (std::size_t chunk = 0; chunk < chunks.cells.size(); ++chunk) {
     const std::span own =
         std::span(cells.items).subspan(cells.first[chunk], cells.first[chunk + 1] - cells.first[chunk]);
@@ -169,7 +177,7 @@ ChunkAssignment split_by_rank(const SuperGraph& super, const std::vector<Rank>& 
     std::fill(number.begin(), number.end(), none);
   }
   for (std::size_t cell = 0; cell < rank.size(); ++cell) assignment.load[rank[cell]] += load[cell];
-  chunks = chunk_graph(super, std::move(of_cell), static_cast<std::uint32_t>(assignment.rank.size()));
+  chunks = chunk_graph(super, of_cell.finish(), static_cast<std::uint32_t>(assignment.rank.size()));
   return assignment;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct CellsToAssign {
   const PreparedGraph& graph;
   const SuperGraph& super;
   RowReaders readers;
-  const std::vector<double>& load;  // [cells] predicted work
+  Column<double> load;  // [cells] predicted work
   int ranks = 1;
   std::uint64_t seed = 1;
   double columns_of_round = 0;  // columns that a round of waiting counts as, in an epoch
@@ -34,12 +35,13 @@ struct CellsToAssign {
 ///   ... windows, and the least sum of what is sent and the price of all rounds but the first wins.
 /// So at a price of zero `refined` never sends more than `score`, `lpt` or `score_then_fill` of the same chunks.
 /// `chunks` and their `workload` are those that the other methods would assign.
-std::vector<Rank> assign_cells(const CellsToAssign& cells, const ChunkGraph& chunks,
-                               const std::vector<double>& workload, const std::string& method);
+/// Under a bound of memory (reading_bound.hpp) large arrays lie in temporary files, except those of METIS itself.
+GrowingColumn<Rank> assign_cells(const CellsToAssign& cells, const ChunkGraph& chunks,
+                                 const std::vector<double>& workload, const std::string& method);
 
 /// Splits chunks whose cells lie on several ranks, and returns the assignment of the new chunks, which replace
 /// `chunks`.
-ChunkAssignment split_by_rank(const SuperGraph& super, const std::vector<Rank>& rank, const std::vector<double>& load,
+ChunkAssignment split_by_rank(const SuperGraph& super, std::span<const Rank> rank, std::span<const double> load,
                               int ranks, ChunkGraph& chunks);
 
 }  // namespace strobe

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "harness/placement/chunks/chunk_graph.hpp"
 #include "harness/placement/chunks/grouping.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -15,7 +16,7 @@ namespace strobe {
 namespace {
 
 /// Window of each step: [steps].
-std::vector<std::int64_t> windows_of_steps(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
+std::vector<std::int64_t> windows_of_steps(const SuperGraph& super, std::int64_t steps, std::span<const double> load,
                                            std::int64_t windows) {
   std::vector<double> of_step(steps, 0);
   for (const NodeSequence& sequence : super.sequences)
@@ -43,17 +44,17 @@ std::int64_t weight_of_cut(const TrafficWeights& weights, const NodeSequence& se
 }
 
 /// Loads as whole numbers whose sum METIS can count.
-std::vector<std::int64_t> whole_loads(const std::vector<double>& load) {
+Column<std::int64_t> whole_loads(std::span<const double> load) {
   constexpr double total = 1 << 29;
   const double all = std::accumulate(load.begin(), load.end(), 0.0);
-  std::vector<std::int64_t> whole;
+  GrowingColumn<std::int64_t> whole;
   for (const double one : load)
     whole.push_back(std::max<std::int64_t>(1, all > 0 ? std::llround(one / all * total) : 1));
-  return whole;
+  return whole.finish();
 }
 
 /// Makes edge weights small enough for their sum to fit, and keeps all above zero.
-void shrink(std::vector<std::int64_t>& weights) {
+void shrink(GrowingColumn<std::int64_t>& weights) {
   constexpr std::int64_t most = 1 << 30;
   const std::int64_t sum = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
   const std::int64_t divisor = sum / most + 1;
@@ -64,28 +65,26 @@ void shrink(std::vector<std::int64_t>& weights) {
 class BlockEdges {
  public:
   BlockEdges(const SuperGraph& super, const CellBlocks& blocks)
-      : super_(super), blocks_(blocks), sum_(blocks.count, 0) {}
+      : super_(super), blocks_(blocks), sum_(blocks.count, reading_bound()) {}
 
-  WeightedGraph graph(const std::vector<double>& load) {
-    WeightedGraph graph{{0}, {}, {}, whole_loads(load)};
+  WeightedGraph graph(std::span<const double> load) {
+    GrowingColumn<std::int64_t> offsets(1, reading_bound()), neighbours, weights;
     const Grouped cells =
         grouped(blocks_.count, blocks_.of_cell.size(), [this](std::size_t i) { return blocks_.of_cell[i]; });
-    std::vector<std::uint32_t> sequence(blocks_.of_cell.size());
-    for (std::uint32_t s = 0; s < super_.sequences.size(); ++s)
-      std::fill(sequence.begin() + super_.sequences[s].first, sequence.begin() + super_.sequences[s].end(), s);
+    const GrowingColumn<std::uint32_t> sequence = sequence_of_nodes(super_);
     for (std::uint32_t block = 0; block < blocks_.count; ++block) {
       for (std::uint32_t i = cells.first[block]; i < cells.first[block + std::size_t{1}]; ++i)
         add_cell(cells.items[i], super_.sequences[sequence[cells.items[i]]]);
       std::sort(met_.begin(), met_.end());
       for (const std::uint32_t other : met_) {
-        graph.neighbours.push_back(other);
-        graph.edge_weights.push_back(std::exchange(sum_[other], 0));
+        neighbours.push_back(other);
+        weights.push_back(std::exchange(sum_[other], 0));
       }
       met_.clear();
-      graph.offsets.push_back(static_cast<std::int64_t>(graph.neighbours.size()));
+      offsets.push_back(static_cast<std::int64_t>(neighbours.size()));
     }
-    shrink(graph.edge_weights);
-    return graph;
+    shrink(weights);
+    return {offsets.finish(), neighbours.finish(), weights.finish(), whole_loads(load)};
   }
 
  private:
@@ -107,72 +106,79 @@ class BlockEdges {
 
   const SuperGraph& super_;
   const CellBlocks& blocks_;
-  std::vector<std::int64_t> sum_;  // [blocks]
+  GrowingColumn<std::int64_t> sum_;  // [blocks]
   std::vector<std::uint32_t> met_;
 };
 
 }  // namespace
 
 CellBlocks single_cells(const SuperGraph& super) {
-  CellBlocks blocks{std::vector<std::uint32_t>(super.nodes()), static_cast<std::uint32_t>(super.nodes())};
-  std::iota(blocks.of_cell.begin(), blocks.of_cell.end(), 0u);
-  return blocks;
+  GrowingColumn<std::uint32_t> itself(super.nodes(), reading_bound());
+  std::iota(itself.begin(), itself.end(), 0u);
+  return {itself.finish(), static_cast<std::uint32_t>(super.nodes())};
 }
 
-CellBlocks cells_with_followers(const SuperGraph& super, const std::vector<double>& load, double most) {
-  CellBlocks blocks{std::vector<std::uint32_t>(super.nodes()), 0};
+CellBlocks cells_with_followers(const SuperGraph& super, std::span<const double> load, double most) {
+  GrowingColumn<std::uint32_t> block(super.nodes(), reading_bound());
+  std::uint32_t count = 0;
   double held = 0;
   for (const NodeSequence& sequence : super.sequences) {
     for (NodeId cell = sequence.first; cell < sequence.end(); ++cell) {
       const bool alone = super.offsets.empty() || super.offsets[cell] == super.offsets[cell + std::size_t{1}];
       const bool joins = cell > sequence.first && alone && held + load[cell] <= most;
-      if (!joins) ++blocks.count, held = 0;
+      if (!joins) ++count, held = 0;
       held += load[cell];
-      blocks.of_cell[cell] = blocks.count - 1;
+      block[cell] = count - 1;
     }
   }
-  return blocks;
+  return {block.finish(), count};
 }
 
-CellBlocks windows_of_sequences(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
+CellBlocks windows_of_sequences(const SuperGraph& super, std::int64_t steps, std::span<const double> load,
                                 std::int64_t windows) {
   const std::vector<std::int64_t> window = windows_of_steps(super, steps, load, windows);
-  CellBlocks blocks{std::vector<std::uint32_t>(super.nodes()), 0};
+  GrowingColumn<std::uint32_t> block(super.nodes(), reading_bound());
+  std::uint32_t count = 0;
   for (const NodeSequence& sequence : super.sequences) {
     for (std::uint32_t i = 0; i < sequence.count; ++i) {
       const Step step = sequence.step + static_cast<Step>(i);
-      if (i == 0 || window[step] != window[step - 1]) ++blocks.count;
-      blocks.of_cell[sequence.first + i] = blocks.count - 1;
+      if (i == 0 || window[step] != window[step - 1]) ++count;
+      block[sequence.first + i] = count - 1;
     }
   }
-  return blocks;
+  return {block.finish(), count};
+}
+
+WeightedGraph edges_between(const SuperGraph& super, const CellBlocks& blocks, std::span<const double> load) {
+  GrowingColumn<double> of_block(blocks.count, reading_bound());
+  for (std::size_t cell = 0; cell < load.size(); ++cell) of_block[blocks.of_cell[cell]] += load[cell];
+  return BlockEdges(super, blocks).graph(of_block);
 }
 
 bool has_metis() { return PartitionerRegistry::instance().contains("metis"); }
 
-std::vector<Rank> runs_of_steps(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
-                                int ranks) {
+GrowingColumn<Rank> runs_of_steps(const SuperGraph& super, std::int64_t steps, std::span<const double> load,
+                                  int ranks) {
   const std::vector<std::int64_t> window = windows_of_steps(super, steps, load, ranks);
-  std::vector<Rank> rank;
+  GrowingColumn<Rank> rank;
   for (const NodeSequence& sequence : super.sequences)
     for (std::uint32_t i = 0; i < sequence.count; ++i) rank.push_back(static_cast<Rank>(window[sequence.step + i]));
   return rank;
 }
 
-std::vector<Rank> cut_by_metis(const SuperGraph& super, const CellBlocks& blocks, const std::vector<double>& load,
-                               int ranks, std::uint64_t seed) {
-  std::vector<double> of_block(blocks.count, 0);
-  for (std::size_t cell = 0; cell < load.size(); ++cell) of_block[blocks.of_cell[cell]] += load[cell];
+GrowingColumn<Rank> cut_by_metis(const SuperGraph& super, const CellBlocks& blocks, std::span<const double> load,
+                                 int ranks, std::uint64_t seed) {
   if (!has_metis())
     throw InvalidRequest("/strategy/assign", "this program was built without METIS (libmetis-dev); use assign=refined");
   const auto& metis = PartitionerRegistry::instance().find("metis");
-  const std::vector<Rank> part = metis.value.weighted(BlockEdges(super, blocks).graph(of_block), ranks, seed);
-  std::vector<Rank> rank;
-  for (const std::uint32_t block : blocks.of_cell) rank.push_back(part[block]);
+  const GrowingColumn<Rank> part = metis.value.weighted(edges_between(super, blocks, load), ranks, seed);
+  GrowingColumn<Rank> rank(blocks.of_cell.size(), reading_bound());
+  std::transform(blocks.of_cell.begin(), blocks.of_cell.end(), rank.begin(),
+                 [&part](std::uint32_t block) { return part[block]; });
   return rank;
 }
 
-std::int64_t rounds_of(const SuperGraph& super, const std::vector<LayerShape>& layers, const std::vector<Rank>& rank) {
+std::int64_t rounds_of(const SuperGraph& super, const std::vector<LayerShape>& layers, std::span<const Rank> rank) {
   std::int64_t most = 0;
   std::set<std::int64_t> restarts;  // one walk for each rhythm, which layers may share
   for (const LayerShape& layer : layers) {

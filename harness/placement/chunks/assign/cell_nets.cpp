@@ -53,11 +53,12 @@ ColumnsOfNets columns_of(const RowReaders& readers) {
   return columns;
 }
 
-/// Collects (net, cell) pairs. The net of row u in family f is f * cells + u.
+/// Collects the pins of nets. The net of row u in family f is f * cells + u.
 class NetCollector {
  public:
   NetCollector(const PreparedGraph& graph, const SuperGraph& super)
-      : graph_(graph), super_(super), cells_(super.nodes()), node_(graph.vertices * graph.steps, 0) {
+      : graph_(graph), super_(super), cells_(super.nodes()) {
+    std::fill(number_.begin(), number_.end(), unused);
     for_cells(graph, [&](NodeId node, VertexId v, Step t) { node_[t * graph.vertices + v] = node; });
   }
 
@@ -105,21 +106,20 @@ class NetCollector {
     end_family(weight);
   }
 
-  CellNets finish(std::vector<double> load) {
-    CellNets nets;
-    nets.weight = std::move(weight_);
+  CellNets finish(Column<double> load) {
+    GrowingColumn<std::int64_t> offsets(1, reading_bound());
+    GrowingColumn<std::uint32_t> nets;
     const Grouped of_cell =
-        grouped(static_cast<std::size_t>(cells_), pairs_.size(), [this](std::size_t i) { return pairs_[i].first; });
+        grouped(static_cast<std::size_t>(cells_), pins_.size(), [this](std::size_t i) { return pins_[i].cell; });
     for (std::size_t cell = 0; cell < static_cast<std::size_t>(cells_); ++cell) {
-      const std::int64_t first = nets.offsets.back();
+      const std::int64_t first = offsets.back();
       for (std::uint32_t i = of_cell.first[cell]; i < of_cell.first[cell + 1]; ++i)
-        nets.nets.push_back(pairs_[of_cell.items[i]].second);
-      std::sort(nets.nets.begin() + first, nets.nets.end());
-      nets.nets.erase(std::unique(nets.nets.begin() + first, nets.nets.end()), nets.nets.end());
-      nets.offsets.push_back(static_cast<std::int64_t>(nets.nets.size()));
+        nets.push_back(pins_[of_cell.items[i]].net);
+      std::sort(nets.begin() + first, nets.end());
+      nets.shrink(static_cast<std::size_t>(std::unique(nets.begin() + first, nets.end()) - nets.begin()));
+      offsets.push_back(static_cast<std::int64_t>(nets.size()));
     }
-    nets.load = std::move(load);
-    return nets;
+    return {offsets.finish(), nets.finish(), weight_.finish(), std::move(load)};
   }
 
  private:
@@ -127,35 +127,41 @@ class NetCollector {
     auto& net = number_[row];
     if (net == unused) {
       net = static_cast<std::uint32_t>(weight_.size() + used_++);
-      pairs_.emplace_back(row, net);
+      pins_.push_back({row, net});
     }
-    pairs_.emplace_back(reader, net);
-    if (static_cast<std::int64_t>(pairs_.size()) <= most_pins) return;
+    pins_.push_back({reader, net});
+    if (static_cast<std::int64_t>(pins_.size()) <= most_pins) return;
     throw InvalidRequest("/strategy/assign",
                          "assign=refined lists every cell that reads a row, and these are more than 2^30; use "
                          "assign=metis, or assign=score");
   }
   void end_family(std::int64_t weight) {
-    weight_.resize(weight_.size() + used_, weight);
+    const std::size_t before = weight_.size();
+    weight_.resize(before + used_);
+    std::fill(weight_.begin() + before, weight_.end(), weight);
     used_ = 0;
     std::fill(number_.begin(), number_.end(), unused);
   }
 
+  struct Pin {
+    NodeId cell = 0;
+    std::uint32_t net = 0;
+  };
   static constexpr std::uint32_t unused = 0xffffffff;
   const PreparedGraph& graph_;
   const SuperGraph& super_;
   std::int64_t cells_;
-  std::vector<NodeId> node_;  // [T * N]
-  std::vector<std::uint32_t> number_ = std::vector<std::uint32_t>(static_cast<std::size_t>(cells_), unused);
-  std::vector<std::pair<NodeId, std::uint32_t>> pairs_;  // (cell, net)
-  std::vector<std::int64_t> weight_;
+  GrowingColumn<NodeId> node_{static_cast<std::size_t>(graph_.vertices * graph_.steps), reading_bound()};  // [T * N]
+  GrowingColumn<std::uint32_t> number_{static_cast<std::size_t>(cells_), reading_bound()};
+  GrowingColumn<Pin> pins_{};
+  GrowingColumn<std::int64_t> weight_{};
   std::size_t used_ = 0;
 };
 
 }  // namespace
 
 CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers,
-                   std::vector<double> load) {
+                   Column<double> load) {
   const ColumnsOfNets columns = columns_of(readers);
   NetCollector collected(graph, super);
   collected.add_matrix(graph, columns.neighbours);
@@ -167,7 +173,9 @@ CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const Ro
 }
 
 NetPins pins_of(const CellNets& nets) {
-  NetPins pins{std::vector<std::int64_t>(nets.weight.size() + 2, 0), std::vector<std::uint32_t>(nets.nets.size())};
+  const ReadingBound* const bound = reading_bound();
+  NetPins pins{GrowingColumn<std::int64_t>(nets.weight.size() + 2, bound),
+               GrowingColumn<std::uint32_t>(nets.nets.size(), bound)};
   for (const std::uint32_t net : nets.nets) ++pins.offsets[net + std::size_t{2}];
   std::partial_sum(pins.offsets.begin(), pins.offsets.end(), pins.offsets.begin());
   for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
@@ -178,12 +186,12 @@ NetPins pins_of(const CellNets& nets) {
   return pins;
 }
 
-std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank) {
+std::int64_t sent_columns(const CellNets& nets, std::span<const Rank> rank) {
   constexpr int at_once = 64;  // ranks, one bit each
   const Rank last = rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
   std::int64_t sum = -std::accumulate(nets.weight.begin(), nets.weight.end(), std::int64_t{0});
   for (Rank first = 0; first <= last; first += at_once) {
-    std::vector<std::uint64_t> met(nets.weight.size(), 0);
+    GrowingColumn<std::uint64_t> met(nets.weight.size(), reading_bound());
     for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
       if (rank[node] < first || rank[node] >= first + at_once) continue;
       const std::uint64_t bit = std::uint64_t{1} << (rank[node] - first);
@@ -201,7 +209,9 @@ constexpr std::uint32_t none = 0xffffffff;
 /// The first two groups of each net, and whether it has more.
 class NetGroups {
  public:
-  NetGroups(const CellNets& nets, std::span<const std::uint32_t> group) : nets_(nets), of_net_(nets.weight.size()) {
+  NetGroups(const CellNets& nets, std::span<const std::uint32_t> group)
+      : nets_(nets), of_net_(nets.weight.size(), reading_bound()) {
+    std::fill(of_net_.begin(), of_net_.end(), Groups());
     for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
       for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e)
         add(of_net_[nets.nets[e]], group[node]);
@@ -209,9 +219,9 @@ class NetGroups {
   }
 
   /// New numbers of the nets with pins in several groups, `none` for others. Appends their weights.
-  std::vector<std::uint32_t> number(std::vector<std::int64_t>& weight) const {
-    std::vector<std::uint32_t> number(of_net_.size(), none);
-    std::vector<std::uint32_t> pairs;
+  GrowingColumn<std::uint32_t> number(GrowingColumn<std::int64_t>& weight) const {
+    GrowingColumn<std::uint32_t> number(of_net_.size(), reading_bound()), pairs;
+    std::fill(number.begin(), number.end(), none);
     for (std::uint32_t net = 0; net < of_net_.size(); ++net) {
       if (of_net_[net].second == none) continue;
       if (!of_net_[net].more) {
@@ -244,32 +254,34 @@ class NetGroups {
   }
 
   const CellNets& nets_;
-  std::vector<Groups> of_net_;
+  GrowingColumn<Groups> of_net_;
 };
 
 }  // namespace
 
 CellNets merged_nodes(const CellNets& nets, std::span<const std::uint32_t> group, std::uint32_t count) {
-  CellNets merged;
-  const std::vector<std::uint32_t> number = NetGroups(nets, group).number(merged.weight);
+  GrowingColumn<std::int64_t> offsets(1, reading_bound()), weight;
+  GrowingColumn<std::uint32_t> merged;
+  GrowingColumn<double> load(count, reading_bound());
+  const GrowingColumn<std::uint32_t> number = NetGroups(nets, group).number(weight);
   const Grouped members = grouped(count, nets.nodes(), [&group](std::size_t i) { return group[i]; });
-  std::vector<std::uint32_t> last(merged.weight.size(), none);  // group that has the net already
+  GrowingColumn<std::uint32_t> last(weight.size(), reading_bound());  // group that has the net already
+  std::fill(last.begin(), last.end(), none);
   const auto add_node = [&](std::uint32_t node, std::uint32_t g) {
-    merged.load.back() += nets.load[node];
+    load[g] += nets.load[node];
     for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
       const std::uint32_t net = number[nets.nets[e]];
       if (net == none || last[net] == g) continue;
       last[net] = g;
-      merged.nets.push_back(net);
+      merged.push_back(net);
     }
   };
   for (std::uint32_t g = 0; g < count; ++g) {
-    merged.load.push_back(0);
     for (std::uint32_t i = members.first[g]; i < members.first[g + std::size_t{1}]; ++i) add_node(members.items[i], g);
-    std::sort(merged.nets.begin() + merged.offsets.back(), merged.nets.end());
-    merged.offsets.push_back(static_cast<std::int64_t>(merged.nets.size()));
+    std::sort(merged.begin() + offsets.back(), merged.end());
+    offsets.push_back(static_cast<std::int64_t>(merged.size()));
   }
-  return merged;
+  return {offsets.finish(), merged.finish(), weight.finish(), load.finish()};
 }
 
 namespace {
@@ -277,9 +289,13 @@ namespace {
 /// Finds the node's best partner among nodes without a group.
 class PartnerSearch {
  public:
-  PartnerSearch(const CellNets& nets, const std::vector<Rank>& rank, double most,
-                const std::vector<std::uint32_t>& group)
-      : nets_(nets), rank_(rank), most_(most), group_(group), pins_(pins_of(nets)), shared_(nets.nodes(), 0) {}
+  PartnerSearch(const CellNets& nets, std::span<const Rank> rank, double most, std::span<const std::uint32_t> group)
+      : nets_(nets),
+        rank_(rank),
+        most_(most),
+        group_(group),
+        pins_(pins_of(nets)),
+        shared_(nets.nodes(), reading_bound()) {}
 
   /// `none` without one. Ties go to the smallest number.
   std::uint32_t partner_of(std::uint32_t node) {
@@ -312,29 +328,29 @@ class PartnerSearch {
   }
 
   const CellNets& nets_;
-  const std::vector<Rank>& rank_;
+  std::span<const Rank> rank_;
   double most_;
-  const std::vector<std::uint32_t>& group_;
+  std::span<const std::uint32_t> group_;
   NetPins pins_;
-  std::vector<double> shared_;  // [nodes]
+  GrowingColumn<double> shared_;  // [nodes]
   std::vector<std::uint32_t> met_;
 };
 
 }  // namespace
 
-std::uint32_t pair_nodes(const CellNets& nets, const std::vector<Rank>& rank, double most, std::uint64_t seed,
-                         std::vector<std::uint32_t>& group) {
-  group.assign(nets.nodes(), none);
+NodeGroups pair_nodes(const CellNets& nets, std::span<const Rank> rank, double most, std::uint64_t seed) {
+  NodeGroups groups{GrowingColumn<std::uint32_t>(nets.nodes(), reading_bound())};
+  GrowingColumn<std::uint32_t>& group = groups.of_node;
+  std::fill(group.begin(), group.end(), none);
   PartnerSearch search(nets, rank, most, group);
-  std::uint32_t count = 0;
   for (const std::uint32_t node : seeded_order(nets.nodes(), seed, 0)) {
     if (group[node] != none) continue;
     const std::uint32_t partner = search.partner_of(node);
-    group[node] = count;
-    if (partner != none) group[partner] = count;
-    ++count;
+    group[node] = groups.count;
+    if (partner != none) group[partner] = groups.count;
+    ++groups.count;
   }
-  return count;
+  return groups;
 }
 
 }  // namespace strobe

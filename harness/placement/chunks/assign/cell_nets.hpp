@@ -14,6 +14,7 @@
 #include "harness/placement/chunks/super_graph.hpp"
 #include "harness/placement/cut_states.hpp"
 #include "models/snapshots/model.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 
@@ -29,11 +30,13 @@ struct RowReaders {
 };
 
 /// Nodes with weighted nets. A node is a pin of a net once, however many of its cells are: ranks count, not cells.
+/// Memory: 16 bytes a node, 4 a pin and 8 a net. Under a bound of memory (reading_bound.hpp) the large arrays of this
+/// file, and of all that is made from them, lie in temporary files.
 struct CellNets {
-  std::vector<std::int64_t> offsets{0};  // [nodes + 1] into `nets`
-  std::vector<std::uint32_t> nets;       // ascending within a node
-  std::vector<std::int64_t> weight;      // [nets] columns that one epoch sends to each further rank
-  std::vector<double> load;              // [nodes] predicted work
+  Column<std::int64_t> offsets;  // [nodes + 1] into `nets`
+  Column<std::uint32_t> nets;    // ascending within a node
+  Column<std::int64_t> weight;   // [nets] columns that one epoch sends to each further rank
+  Column<double> load;           // [nodes] predicted work
 
   std::size_t nodes() const { return load.size(); }
 };
@@ -42,25 +45,27 @@ struct CellNets {
 /// an epoch over one block is counted, forward and backward; features have no gradient. Cost and memory: the pins,
 /// which are the entries of the matrices, the samples, the cells times the window, and under attention the pairs of
 /// cells of a sequence. Throws InvalidRequest for more than 2^30 pins.
-CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers,
-                   std::vector<double> load);
+CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers, Column<double> load);
 
 /// Columns that all ranks send in one epoch when node i is on rank[i]. Cost: one look at each pin for 64 ranks.
-std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank);
+std::int64_t sent_columns(const CellNets& nets, std::span<const Rank> rank);
 
 /// Nodes merged into groups [0, count), whose loads add up. Nets within one group cost nothing anywhere and are left
 /// out. Nets of the same two groups become one, which makes coarse levels fast.
 CellNets merged_nodes(const CellNets& nets, std::span<const std::uint32_t> group, std::uint32_t count);
 
+struct NodeGroups {
+  GrowingColumn<std::uint32_t> of_node;  // [nodes]
+  std::uint32_t count = 0;
+};
 /// Groups of two nodes on the same rank that share the most weight for each pin, none heavier than `most`; a node
-/// without a partner is a group of its own. Nodes choose in a seeded order. Returns the number of groups.
-std::uint32_t pair_nodes(const CellNets& nets, const std::vector<Rank>& rank, double most, std::uint64_t seed,
-                         std::vector<std::uint32_t>& group);
+/// without a partner is a group of its own. Nodes choose in a seeded order.
+NodeGroups pair_nodes(const CellNets& nets, std::span<const Rank> rank, double most, std::uint64_t seed);
 
 /// The nodes of each net: the transpose of `nets`.
 struct NetPins {
-  std::vector<std::int64_t> offsets;  // [nets + 1]
-  std::vector<std::uint32_t> nodes;
+  GrowingColumn<std::int64_t> offsets;  // [nets + 1]
+  GrowingColumn<std::uint32_t> nodes;
 };
 NetPins pins_of(const CellNets& nets);
 

@@ -5,9 +5,14 @@
 
 namespace strobe {
 
-NetRanks::NetRanks(const CellNets& nets, int ranks, std::vector<Rank>& rank, std::vector<double>& load)
-    : nets_(nets), rank_(rank), load_(load), held_(ranks, 0), met_(nets.weight.size()), kept_(ranks, 0) {
-  std::vector<std::int64_t> pins(met_.size(), 0);
+NetRanks::NetRanks(const CellNets& nets, int ranks, std::span<Rank> rank, std::span<double> load)
+    : nets_(nets),
+      rank_(rank),
+      load_(load),
+      held_(ranks, 0),
+      met_(nets.weight.size(), reading_bound()),
+      kept_(ranks, 0) {
+  GrowingColumn<std::int64_t> pins(met_.size(), reading_bound());
   for (const std::uint32_t net : nets.nets) ++pins[net];
   std::int64_t first = 0;
   for (std::size_t net = 0; net < met_.size(); ++net) {
@@ -49,7 +54,7 @@ NodeMove NetRanks::best_move(std::uint32_t node, double most, bool anywhere) {
     const Net& net = met_[nets_.nets[e]];
     base -= net.weight;
     if (net.count == 1) continue;  // the other pins stay
-    for (const Part& part : std::span(parts_).subspan(net.first, net.count)) {
+    for (const Part& part : std::span(parts_.data() + net.first, net.count)) {
       if (part.rank != from) kept_[part.rank] += net.weight;
       if (part.rank == from && part.pins == 1) base += net.weight;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "harness/placement/chunks/assign/cell_nets.hpp"
@@ -18,7 +19,7 @@ struct NodeMove {
 class NetRanks {
  public:
   /// `rank` and `load` change with each move.
-  NetRanks(const CellNets& nets, int ranks, std::vector<Rank>& rank, std::vector<double>& load);
+  NetRanks(const CellNets& nets, int ranks, std::span<Rank> rank, std::span<double> load);
 
   /// The move of the node that gains most, to a rank that has room below `most` afterwards. Ties go to the rank with
   /// the least load, then to the first. Ranks that hold no pin of its nets are looked at if `anywhere`.
@@ -52,11 +53,11 @@ class NetRanks {
   std::uint32_t add(std::uint32_t net, Rank rank, int pins);
 
   const CellNets& nets_;
-  std::vector<Rank>& rank_;
-  std::vector<double>& load_;
+  std::span<Rank> rank_;
+  std::span<double> load_;
   std::vector<std::int64_t> held_;  // [P] nodes
-  std::vector<Net> met_;            // [nets]
-  std::vector<Part> parts_;
+  GrowingColumn<Net> met_;          // [nets]
+  GrowingColumn<Part> parts_;
   std::vector<std::int64_t> kept_;  // [P] scratch: what would not be sent to a rank
 };
 

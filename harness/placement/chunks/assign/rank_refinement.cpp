@@ -1,10 +1,8 @@
 #include "harness/placement/chunks/assign/rank_refinement.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <tuple>
-#include <utility>
+#include <vector>
 
 #include "harness/placement/chunks/assign/net_ranks.hpp"
 
@@ -18,11 +16,32 @@ struct QueuedMove {
   bool operator<(const QueuedMove& other) const { return std::tie(gain, other.node) < std::tie(other.gain, node); }
 };
 
+/// The best move comes first.
+class MoveQueue {
+ public:
+  bool empty() const { return heap_.empty(); }
+  const QueuedMove& top() const { return heap_[0]; }
+  void push(const QueuedMove& move) {
+    heap_.push_back(move);
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+  QueuedMove pop() {
+    std::pop_heap(heap_.begin(), heap_.end());
+    const QueuedMove best = heap_.back();
+    heap_.pop_back();
+    return best;
+  }
+  void clear() { heap_.shrink(0); }
+
+ private:
+  GrowingColumn<QueuedMove> heap_{};
+};
+
 /// Local search in passes: in each, every node moves at most once, the best moves first, also those that lose for a
 /// while. At the end of a pass all moves after its best moment are taken back.
 class LocalSearch {
  public:
-  LocalSearch(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank)
+  LocalSearch(const CellNets& nets, const RefinementLimits& limits, std::span<Rank> rank)
       : nets_(nets),
         pins_(pins_of(nets)),
         rank_(rank),
@@ -30,7 +49,8 @@ class LocalSearch {
         allowed_(load_),
         most_(limits.most_load),
         heaviest_(*std::max_element(nets.load.begin(), nets.load.end())),
-        of_nets_(nets, limits.ranks, rank, load_) {
+        of_nets_(nets, limits.ranks, rank, load_),
+        stamp_(nets.nodes(), reading_bound()) {
     constexpr double rounding = 1 + 1e-12;
     for (double& allowed : allowed_) allowed = std::max(allowed, most_) * rounding;
   }
@@ -59,9 +79,8 @@ class LocalSearch {
     std::int64_t gained = 0, best = 0;
     std::size_t kept = 0;
     while (!queue_.empty() && moves_.size() < kept + patience) {
-      const QueuedMove next = queue_.top();
-      queue_.pop();
-      if (moved_[next.node] || stamp_[next.node] != next.stamp) continue;
+      const QueuedMove next = queue_.pop();
+      if (stamp_[next.node] != next.stamp) continue;
       const NodeMove move = of_nets_.best_move(next.node, limit_);
       if (move.to < 0) continue;
       if (move.gain < next.gain) {
@@ -78,21 +97,20 @@ class LocalSearch {
 
   void start_pass(double slack) {
     limit_ = most_ + slack;
-    stamp_.assign(nets_.nodes(), 0), moved_.assign(nets_.nodes(), false);
-    std::vector<QueuedMove> first;
+    std::fill(stamp_.begin(), stamp_.end(), 0u);
+    queue_.clear();
     for (std::uint32_t node = 0; node < nets_.nodes(); ++node) {
       if (!of_nets_.at_border(node)) continue;
-      if (const NodeMove move = of_nets_.best_move(node, limit_); move.to >= 0) first.push_back(queued(node, move));
+      if (const NodeMove move = of_nets_.best_move(node, limit_); move.to >= 0) queue_.push(queued(node, move));
     }
-    queue_ = std::priority_queue<QueuedMove>(std::less<QueuedMove>(), std::move(first));
   }
 
   QueuedMove queued(std::uint32_t node, const NodeMove& move) { return {move.gain, node, ++stamp_[node]}; }
 
   void apply(std::uint32_t node, Rank to) {
     const Rank from = rank_[node];
-    moves_.emplace_back(node, from);
-    moved_[node] = true;
+    moves_.push_back({node, from});
+    stamp_[node] = moved;
     touched_.clear();
     const auto over = [this](Rank rank) { return load_[rank] > allowed_[rank] ? 1 : 0; };
     over_ -= over(from) + over(to);
@@ -100,7 +118,7 @@ class LocalSearch {
       const std::int64_t first = pins_.offsets[net], end = pins_.offsets[net + std::size_t{1}];
       if (end - first > most_told) return;
       for (std::int64_t i = first; i < end; ++i)
-        if (!moved_[pins_.nodes[i]]) touched_.push_back(pins_.nodes[i]);
+        if (stamp_[pins_.nodes[i]] != moved) touched_.push_back(pins_.nodes[i]);
     });
     over_ += over(from) + over(to);
     std::sort(touched_.begin(), touched_.end());
@@ -111,39 +129,44 @@ class LocalSearch {
 
   void take_back(std::size_t kept) {
     for (; moves_.size() > kept; moves_.pop_back())
-      of_nets_.move(moves_.back().first, moves_.back().second, [](std::uint32_t) {});
-    moves_.clear(), over_ = 0;
+      of_nets_.move(moves_.back().node, moves_.back().from, [](std::uint32_t) {});
+    moves_.shrink(0), over_ = 0;
   }
+
+  /// A node with the rank that it left.
+  struct Moved {
+    std::uint32_t node = 0;
+    Rank from = 0;
+  };
+  static constexpr std::uint32_t moved = 0xffffffff;  // the stamp of nodes that have moved in this pass
 
   const CellNets& nets_;
   const NetPins pins_;
-  std::vector<Rank>& rank_;
+  std::span<Rank> rank_;
   std::vector<double> load_, allowed_;  // [P]
   double most_, heaviest_;              // of a rank, and of a node
   NetRanks of_nets_;
-  double limit_ = 0;                  // load to which a rank may take nodes in this pass
-  int over_ = 0;                      // ranks above what they are allowed
-  std::vector<std::uint32_t> stamp_;  // [nodes] of the entry in the queue that counts
-  std::vector<bool> moved_;
-  std::priority_queue<QueuedMove> queue_;
-  std::vector<std::pair<std::uint32_t, Rank>> moves_;  // each node with the rank that it left
+  double limit_ = 0;                    // load to which a rank may take nodes in this pass
+  int over_ = 0;                        // ranks above what they are allowed
+  GrowingColumn<std::uint32_t> stamp_;  // [nodes] of the entry in the queue that counts
+  MoveQueue queue_;
+  GrowingColumn<Moved> moves_{};
   std::vector<std::uint32_t> touched_;
 };
 
 /// Refines merged pairs of nodes before the nodes. Returns by how much less is sent.
 std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits, std::uint64_t seed, bool trades,
-                           std::vector<Rank>& rank) {
+                           std::span<Rank> rank) {
   constexpr std::size_t nodes_of_rank = 32;
   std::int64_t gained = 0;
-  std::vector<std::uint32_t> group;
   const auto ranks = static_cast<std::size_t>(limits.ranks);
   if (nets.nodes() > nodes_of_rank * ranks) {
     const double most = limits.most_load / static_cast<double>(nodes_of_rank);
-    const std::uint32_t count = pair_nodes(nets, rank, most, seed, group);
+    const auto [group, count] = pair_nodes(nets, rank, most, seed);
     if (count * std::size_t{20} < nets.nodes() * std::size_t{19}) {
-      std::vector<Rank> of_group(count);
+      GrowingColumn<Rank> of_group(count, reading_bound());
       for (std::size_t i = 0; i < group.size(); ++i) of_group[group[i]] = rank[i];
-      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, trades, of_group);
+      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, trades, {of_group.data(), count});
       for (std::size_t i = 0; i < group.size(); ++i) rank[i] = of_group[group[i]];
     }
   }
@@ -152,23 +175,22 @@ std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits,
 
 }  // namespace
 
-std::vector<double> load_of_ranks(const CellNets& nets, const std::vector<Rank>& rank, int ranks) {
+std::vector<double> load_of_ranks(const CellNets& nets, std::span<const Rank> rank, int ranks) {
   std::vector<double> load(ranks, 0);
   for (std::size_t i = 0; i < nets.nodes(); ++i) load[rank[i]] += nets.load[i];
   return load;
 }
 
-void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
+void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::span<Rank> rank) {
   std::vector<double> load = load_of_ranks(nets, rank, limits.ranks);
   NetRanks of_nets(nets, limits.ranks, rank, load);
   for (Rank heavy = 0; heavy < limits.ranks; ++heavy) {
     if (load[heavy] <= limits.most_load) continue;
-    std::priority_queue<QueuedMove> queue;
+    MoveQueue queue;
     for (std::uint32_t node = 0; node < nets.nodes(); ++node)
       if (rank[node] == heavy) queue.push({of_nets.best_move(node, limits.most_load, true).gain, node, 0});
     while (!queue.empty() && load[heavy] > limits.most_load) {
-      const QueuedMove next = queue.top();
-      queue.pop();
+      const QueuedMove next = queue.pop();
       const NodeMove move = of_nets.best_move(next.node, limits.most_load, true);
       if (move.to < 0) continue;
       if (!queue.empty() && move.gain < queue.top().gain) {
@@ -180,7 +202,7 @@ void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::ve
   }
 }
 
-void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
+void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::span<Rank> rank) {
   constexpr std::uint64_t levels_apart = 64;
   constexpr std::size_t few_nodes = 4096;  // of more, some fit wherever one is wanted
   if (limits.ranks < 2) return;

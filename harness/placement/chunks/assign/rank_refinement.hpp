@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "harness/placement/chunks/assign/cell_nets.hpp"
@@ -20,13 +21,13 @@ struct RefinementLimits {
 };
 
 /// Loads of the ranks: [P].
-std::vector<double> load_of_ranks(const CellNets& nets, const std::vector<Rank>& rank, int ranks);
+std::vector<double> load_of_ranks(const CellNets& nets, std::span<const Rank> rank, int ranks);
 
 /// Moves nodes away from ranks with more than `most_load`, those that cost least first, while another rank has room.
-void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank);
+void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::span<Rank> rank);
 
 /// Improves rank [nodes] until a round of all levels gains nothing, or the rounds are over. Cost of a round O(pins
 /// ranks log).
-void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank);
+void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::span<Rank> rank);
 
 }  // namespace strobe
