@@ -48,6 +48,10 @@ class GrowingColumn {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
   const ReadingBound* bound() const { return bound_; }
+  /// Whether `size` values go into a file under this bound.
+  static bool leaves_memory(std::size_t size, const ReadingBound* bound) {
+    return bound != nullptr && size * sizeof(T) > bound->bytes / share_of_bound;
+  }
 
   /// Takes memory for `size` values at once.
   void reserve(std::size_t size) {
@@ -102,7 +106,7 @@ class GrowingColumn {
   bool is_in_file() const { return in_file_.bytes() > 0; }
   void make_room(std::size_t size) {
     size = std::max(size, 2 * room_);
-    if (!is_in_file() && (bound_ == nullptr || size * sizeof(T) <= bound_->bytes / share_of_bound)) {
+    if (!is_in_file() && !leaves_memory(size, bound_)) {
       in_memory_.reserve(size);
       data_ = in_memory_.data(), room_ = in_memory_.capacity();
       return;

@@ -16,6 +16,7 @@
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
+#include "workloads/storage/node_store.hpp"
 
 namespace strobe {
 namespace {
@@ -288,6 +289,25 @@ UnitBytes bytes_of_unit(const ModelPlan& model) {
   return bytes;
 }
 
+namespace {
+
+void add_units(const FullBatchCase& c, const StrategyPlan& strategy, Merging how, ProcessorLaps& laps,
+               FusionPlan& fusion) {
+  const PlacedChunks& chunks = *strategy.chunks;
+  const CutChunks parts = cut_chunks(*c.data.graph, chunks.of_cell, chunks.cells.size(), strategy.blocks);
+  UnitsOfParts units = merge_parts(c, chunks, parts, how, fusion.limit_bytes);
+  fusion.planning_seconds = laps.lap();
+  for (const auto& per_rank : units.per_rank) {
+    for (std::size_t r = 0; r < per_rank.size(); ++r)
+      fusion.units_per_rank[r] = std::max(fusion.units_per_rank[r], per_rank[r]);
+  }
+  const bool several = std::any_of(fusion.units_per_rank.begin(), fusion.units_per_rank.end(),
+                                   [](std::int64_t count) { return count > 1; });
+  if (several || fusion.by_units_in_time) add_blocks(c, strategy, parts, std::move(units), fusion);
+}
+
+}  // namespace
+
 std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const StrategyPlan& strategy) {
   if (strategy.chunks == nullptr) return nullptr;
   const PlacedChunks& chunks = *strategy.chunks;
@@ -306,16 +326,12 @@ std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const Stra
     fusion->planning_seconds = laps.lap();
     return fusion;
   }
-  const CutChunks parts = cut_chunks(*c.data.graph, chunks.of_cell, chunks.cells.size(), strategy.blocks);
-  UnitsOfParts units = merge_parts(c, chunks, parts, how, fusion->limit_bytes);
-  fusion->planning_seconds = laps.lap();
-  for (const auto& per_rank : units.per_rank) {
-    for (std::size_t r = 0; r < per_rank.size(); ++r)
-      fusion->units_per_rank[r] = std::max(fusion->units_per_rank[r], per_rank[r]);
+  if (c.node == nullptr) {
+    add_units(c, strategy, how, laps, *fusion);
+  } else {
+    const BoundedReading bound = c.node->bounded_reading();  // units of cells that do not fit lie in files
+    add_units(c, strategy, how, laps, *fusion);
   }
-  const bool several = std::any_of(fusion->units_per_rank.begin(), fusion->units_per_rank.end(),
-                                   [](std::int64_t count) { return count > 1; });
-  if (several || fusion->by_units_in_time) add_blocks(c, strategy, parts, std::move(units), *fusion);
   return fusion;
 }
 

@@ -192,10 +192,10 @@ CutChunks cut_chunks(const PreparedGraph& graph, const Column<std::uint32_t>& of
     cut.of_cell = of_cell;
     return cut;
   }
-  std::vector<std::uint32_t> part_of_cell(of_cell.size());
+  GrowingColumn<std::uint32_t> part_of_cell(of_cell.size(), reading_bound());
   for_cells(graph,
             [&](NodeId node, VertexId, Step t) { part_of_cell[node] = part[block_of[t] * count + of_cell[node]]; });
-  cut.of_cell = std::move(part_of_cell);
+  cut.of_cell = part_of_cell.finish();
   return cut;
 }
 

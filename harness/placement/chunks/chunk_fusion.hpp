@@ -35,7 +35,8 @@ struct CutChunks {
 };
 
 /// Cuts the chunks [0, count) at the borders of `blocks`, which follow each other and have all steps. A part has at
-/// least one cell. If none is cut, `of_cell` is shared. Cost O(cells + blocks * count).
+/// least one cell. If none is cut, `of_cell` is shared. Under a bound of memory (reading_bound.hpp) a large `of_cell`
+/// lies in a temporary file. Cost O(cells + blocks * count).
 CutChunks cut_chunks(const PreparedGraph& graph, const Column<std::uint32_t>& of_cell, std::size_t count,
                      std::span<const Run> blocks);
 

@@ -77,11 +77,11 @@ void write_chunks(const PreparedGraph& graph, const PlacedChunks& chunks, const 
 PlacedCells place_once(const StrategyInput& input, const std::function<PlacedChunks()>& make) {
   const PreparedGraph& graph = input.graph;
   if (input.node == nullptr) return placed(input, make());
-  const auto make_bounded = [&] {
+  const auto place_bounded = [&] {
     const BoundedReading bound = input.node->bounded_reading();
-    return make();
+    return placed(input, make());
   };
-  if (!input.only_rank) return placed(input, make_bounded());
+  if (!input.only_rank) return place_bounded();
   const auto write = [&](const std::string& path) {
     const BoundedReading bound = input.node->bounded_reading();
     write_chunks(graph, make(), path);
@@ -97,7 +97,7 @@ PlacedCells place_once(const StrategyInput& input, const std::function<PlacedChu
                        place_by_step(std::move(of_step), graph.vertices, input.ranks, listed_owners(input.only_rank))};
   };
   std::optional<PlacedCells> shared = input.node->get<PlacedCells>({"chunks", input.name}, write, read);
-  return shared ? std::move(*shared) : placed(input, make_bounded());
+  return shared ? std::move(*shared) : place_bounded();
 }
 
 }  // namespace strobe

@@ -5,10 +5,12 @@
 #include <tuple>
 
 #include "core/system/process_memory.hpp"
+#include "harness/placement/chunks/cell_placement.hpp"
+#include "harness/placement/chunks/chunk_fusion.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "harness/placement/chunks/label_propagation.hpp"
 #include "tests/harness/placement/random_cells.hpp"
-#include "tests/workloads/support.hpp"
+#include "tests/workloads/reading/bounded_support.hpp"
 #include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
@@ -55,6 +57,47 @@ TEST_P(BoundedChunks, AreThoseMadeInMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Weights, BoundedChunks, testing::Range<std::size_t>(0, 10));
+
+TEST(BoundedUnits, AreThoseMadeInMemory) {
+  const test::TemporaryFolder folder;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    const PreparedGraph graph = test::random_cells(seed, 60, 9, 2.5, seed % 2 == 0);
+    SuperGraph super = super_graph(graph, test::kinds_of_weights()[0]);
+    const ChunkGraph chunks = chunk_graph(super, propagate_labels(super, 7, 9, seed).label);
+    const std::vector<strobe::Run> blocks{{0, 4}, {4, 5}};
+    const auto units = [&] {
+      const CutChunks parts = cut_chunks(graph, chunks.of_node, chunks.cells.size(), blocks);
+      return owners_by_step(graph, [&](NodeId node) { return static_cast<Rank>(parts.of_cell[node]); });
+    };
+    const std::vector<Column<Rank>> whole = units();
+    const BoundedReading bound(1 << 10, folder.file(""));  // columns of more than 32 bytes go into files
+    EXPECT_EQ(units(), whole) << seed;
+  }
+}
+
+/// Cells are cut into parts of blocks, and the part of each cell is its unit.
+TEST(BoundedUnits, MemoryDoesNotGrowWithCells) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  const PreparedGraph graph = test::random_rows(60000, 8, 1);
+  const std::vector<strobe::Run> blocks{{0, 4}, {4, 4}};
+  const Column<std::uint32_t> alike(std::vector<std::uint32_t>(60000 * 8, 0));
+  const auto bytes_of_cell = [&](std::uint64_t limit) {
+    return test::most_private_bytes_within(limit,
+                                           [&] {
+                                             const CutChunks parts = cut_chunks(graph, alike, 1, blocks);
+                                             const auto units = owners_by_step(graph, [&](NodeId node) {
+                                               return static_cast<Rank>(parts.of_cell[node]);
+                                             });
+                                             look_at_process_memory();
+                                             EXPECT_EQ(units.back().back(), 1);
+                                           }) /
+           static_cast<double>(alike.size());
+  };
+  EXPECT_GT(bytes_of_cell(0), 7.5);
+  EXPECT_LT(bytes_of_cell(std::uint64_t{1} << 20), 1.0);
+}
 
 TEST(BoundedChunkMemory, DoesNotGrowWithCells) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
