@@ -106,7 +106,7 @@ class GrowingColumn {
   bool is_in_file() const { return in_file_.bytes() > 0; }
   void make_room(std::size_t size) {
     size = std::max(size, 2 * room_);
-    if (!is_in_file() && !leaves_memory(size, bound_)) {
+    if (!is_in_file() && (bound_ == nullptr || size * sizeof(T) <= bound_->bytes / share_of_bound)) {
       in_memory_.reserve(size);
       data_ = in_memory_.data(), room_ = in_memory_.capacity();
       return;
