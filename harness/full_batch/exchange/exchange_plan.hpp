@@ -92,14 +92,18 @@ struct ExchangePlan {
   std::int64_t total_rows_ = 0;
 };
 
+struct ShareHolders;  // workloads/partitioners/share_holders.hpp
+
 /// For which ranks index lists are made: all, none (counts only), or one. `servers` carry rows of halos and states; 0:
-/// from peer to peer. With `others_as_sums`, which needs `one` and no servers, the plan knows of exchanges between
-/// other ranks their rows alone, so that its memory is that of the rank's own part.
+/// from peer to peer. With `others_as_sums`, which needs `one`, the plan knows of exchanges between other ranks their
+/// rows alone, so that its memory is that of the rank's own part. With servers too, the processes of all ranks make
+/// their plans `together`.
 struct ListScope {
   enum class Kind { all, none, one } kind = Kind::all;
   Rank rank = 0;
   int servers = 0;
   bool others_as_sums = false;
+  const ShareHolders* together = nullptr;
   bool covers(Rank r) const { return kind == Kind::all || (kind == Kind::one && rank == r); }
 };
 

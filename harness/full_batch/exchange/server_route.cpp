@@ -6,44 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/full_batch/exchange/flat_rows.hpp"
 #include "harness/full_batch/exchange/plan_builder.hpp"
+#include "harness/full_batch/exchange/route_in_parts.hpp"
 
 namespace strobe {
 namespace {
-
-/// The rows of a tensor that one rank sends to, or gets from, its peers: one peer after the other.
-class FlatRows {
- public:
-  FlatRows(const PeerSide& side, int ranks, std::int64_t RowMove::*row_in_tensor) {
-    std::int64_t first = 0;
-    const std::vector<PeerRows> of_peers = rows_of_ranks(side.parts(), ranks);
-    for (std::size_t q = 0; q < of_peers.size(); ++q) {
-      if (of_peers[q].count > 0) peers_.push_back({static_cast<Rank>(q), first, of_peers[q].count});
-      first += of_peers[q].count;
-    }
-    for (const RowMove& move : side.list) {
-      for (std::int64_t i = 0; i < move.rows; ++i) rows_.push_back(move.*row_in_tensor + i);
-    }
-    if (static_cast<std::int64_t>(rows_.size()) != side.total)
-      throw Error("exchange: a route through servers needs the index lists of all ranks");
-  }
-
-  struct Peer {
-    Rank rank = 0;
-    std::int64_t first = 0, count = 0;
-  };
-  const std::vector<Peer>& peers() const { return peers_; }
-  const std::vector<std::int64_t>& rows() const { return rows_; }
-  /// Position of the first row of a peer that has rows.
-  std::int64_t first_of(Rank peer) const {
-    return std::lower_bound(peers_.begin(), peers_.end(), peer, [](const Peer& a, Rank b) { return a.rank < b; })
-        ->first;
-  }
-
- private:
-  std::vector<Peer> peers_;
-  std::vector<std::int64_t> rows_;
-};
 
 std::vector<FlatRows> flat_sides(const ExchangePlan& plan, PeerSide RankExchange::*side,
                                  std::int64_t RowMove::*row_in_tensor) {
@@ -86,13 +54,6 @@ class Router {
   }
 
  private:
-  static ExchangePlan one_way(PlanBuilder& builder) {
-    ExchangePlan plan = builder.finish(false);
-    plan.one_way = true;
-    plan.identity = false;  // rows of a tensor are never those of a store
-    return plan;
-  }
-
   void route_forward(ServerRoute& route) const {
     PlanBuilder push(plan_.rank_count, scope_), pull(plan_.rank_count, scope_);
     Stores stores(servers_, plan_.rank_count);
@@ -157,6 +118,13 @@ class Router {
 
 }  // namespace
 
+ExchangePlan one_way(PlanBuilder& builder) {
+  ExchangePlan plan = builder.finish(false);
+  plan.one_way = true;
+  plan.identity = false;  // rows of a tensor are never those of a store
+  return plan;
+}
+
 Rank rank_of_server(int server, int servers, int ranks) {
   return static_cast<Rank>(static_cast<std::int64_t>(server) * ranks / servers);
 }
@@ -169,12 +137,15 @@ int server_of_row(Rank owner, std::int64_t row, int servers) {
   return static_cast<int>((key ^ key >> 31) % static_cast<std::uint64_t>(servers));
 }
 
-ListScope scope_of_routed(const ListScope& scope) { return scope.servers > 0 ? ListScope{} : scope; }
+ListScope scope_of_routed(const ListScope& scope) {
+  return scope.servers > 0 && !scope.others_as_sums ? ListScope{} : scope;
+}
 
 ExchangePlan through_servers(ExchangePlan plan, const ListScope& scope) {
   if (scope.servers == 0) return plan;
   if (!plan.identity && plan.total_rows() > 0)
-    plan.servers = std::make_shared<const ServerRoute>(Router(plan, scope).route());
+    plan.servers = std::make_shared<const ServerRoute>(scope.others_as_sums ? route_in_parts(plan, scope)
+                                                                            : Router(plan, scope).route());
   for (RankExchange& rank : plan.ranks) {
     if (scope.covers(rank.rank)) continue;
     for (std::vector<RowMove>* const list : {&rank.keep, &rank.send.list, &rank.receive.list})

@@ -43,6 +43,7 @@ struct FullBatchCase {
   DataPlan data;
   ModelPlan model;
   std::shared_ptr<const NodeStore> node = nullptr;  // of arrays that processes share; null: this one shares nothing
+  const ShareHolders* together = nullptr;           // while they make exchanges through servers (ListScope)
 
   int ranks() const { return static_cast<int>(request.ranks); }
   /// Index lists are made only where values will move: for one rank under mpirun, and never for shape-only numerics or

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "backends/communicator.hpp"
 #include "backends/launch_wait.hpp"
@@ -12,6 +13,7 @@
 #include "harness/full_batch/plan/transfer_plan.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/request/until.hpp"
+#include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
 namespace {
@@ -96,9 +98,9 @@ ListScope FullBatchCase::list_scope() const {
   if (request.numerics == "none" || use == PlanUse::report) return {ListScope::Kind::none, 0, options.servers};
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
   if (comm.world_size() > 0) {
-    // The store of a server follows from the lists of all ranks.
-    const bool as_sums = !comm.in_one_process() && options.servers == 0;
-    return {ListScope::Kind::one, comm.process_rank(), options.servers, as_sums};
+    // Processes that cannot meet make the stores of servers from the lists of all ranks.
+    const bool as_sums = !comm.in_one_process() && (options.servers == 0 || share_holders().several());
+    return {ListScope::Kind::one, comm.process_rank(), options.servers, as_sums, together};
   }
   return {ListScope::Kind::all, 0, options.servers};
 }
@@ -169,6 +171,30 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t bloc
   return lay_out(c, std::move(strategy));
 }
 
+namespace {
+
+/// All exchanges of blocks and evaluations. Through servers, processes that list their own rows meet here.
+std::pair<std::vector<BlockPlan>, EvaluationPlan> derive_exchanges(const FullBatchCase& c, const StrategyPlan& strategy,
+                                                                   const std::shared_ptr<const FusionPlan>& fusion) {
+  std::pair<std::vector<BlockPlan>, EvaluationPlan> made;
+  const auto derive = [&](const FullBatchCase& here) {
+    made = {derive_blocks(here, strategy, fusion), place_evaluated(here, strategy.spatial)};
+  };
+  const ListScope scope = c.list_scope();
+  if (scope.servers == 0 || !scope.others_as_sums) {
+    derive(c);
+    return made;
+  }
+  run_exchanges(c.share_holders(), [&](const ShareHolders& all) {
+    FullBatchCase here = c;
+    here.together = &all;
+    derive(here);
+  });
+  return made;
+}
+
+}  // namespace
+
 std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   if (c.data.graph->presence != nullptr)
     leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal, listed_owners(c.only_rank()));
@@ -183,7 +209,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
   look_at_process_memory();
   const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
   check_states(c, strategy, fusion.get());
-  std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
+  auto [block_plans, evaluation] = derive_exchanges(c, strategy, fusion);
   look_at_process_memory();
   check_units(c, block_plans);
   std::vector<std::string> notes = c.data.notes;
@@ -195,7 +221,6 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
   if (strategy.chunks != nullptr && !strategy.chunks->measured_note.empty())
     notes.push_back(strategy.chunks->measured_note);
   check_transfer(c, block_plans, notes);
-  EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
   if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);
   auto bytes = count_planned_bytes(c, block_plans, c.options.keeps_last_block(block_plans.size()));
   StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);

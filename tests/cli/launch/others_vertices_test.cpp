@@ -87,7 +87,8 @@ TEST_P(OthersVertices, AddOnlyWhatIsExchanged) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, OthersVertices, testing::Values("vertex", "snapshot", "chunk", "pss"));
+INSTANTIATE_TEST_SUITE_P(Strategies, OthersVertices,
+                         testing::Values("vertex", "snapshot", "chunk", "pss", "pss:servers=2"));
 
 }  // namespace
 }  // namespace strobe::cli_test

@@ -2,16 +2,19 @@
 // the same, and exchanges between others have the same numbers of rows.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "harness/full_batch/exchange/needed_rows.hpp"
 #include "harness/full_batch/exchange/placed_samples.hpp"
 #include "harness/full_batch/exchange/sequence_rounds.hpp"
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/local_rows.hpp"
 #include "harness/placement/strategy.hpp"
 #include "tests/harness/placement/random_cells.hpp"
+#include "tests/workloads/partitioners/on_holders.hpp"
 
 namespace strobe {
 namespace {
@@ -268,6 +271,66 @@ TEST(OwnLists, OfRowsAreThoseOfOwnCells) {
       }
     }
   });
+}
+
+/// The four exchanges of a route.
+void expect_route(const ExchangePlan& own, const ExchangePlan& all, Rank rank) {
+  expect_part(own, all, rank);
+  ASSERT_EQ(own.servers == nullptr, all.servers == nullptr);
+  if (all.servers == nullptr) return;
+  const ServerRoute &part = *own.servers, &whole = *all.servers;
+  EXPECT_EQ(part.servers, whole.servers);
+  for (ExchangePlan ServerRoute::*const way :
+       {&ServerRoute::push, &ServerRoute::pull, &ServerRoute::push_back, &ServerRoute::pull_back})
+    expect_part(part.*way, whole.*way, rank);
+}
+
+/// Calls expect(graph, placement, scope of all, scope of the own rank) at a thread for each rank, as processes do it.
+template <class Expect>
+void for_random_servers(const Expect& expect) {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    const PreparedGraph graph = test::random_cells(seed, listed_vertices, listed_steps, 3, seed % 2 == 0);
+    for (int servers = 1; servers <= listed_ranks; ++servers) {
+      testing_partitioners::on_holders(listed_ranks, [&](const ShareHolders& together) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << servers << " servers, rank " << together.rank);
+        expect(graph, seed, ListScope{ListScope::Kind::one, together.rank, servers},
+               ListScope{ListScope::Kind::one, together.rank, servers, true, &together});
+      });
+    }
+  }
+}
+
+TEST(OwnLists, OfHalosThroughServersAreThoseOfTheWholeRoute) {
+  std::atomic<int> routes = 0;
+  for_random_servers([&](const PreparedGraph& graph, unsigned seed, const ListScope& of_all, const ListScope& scope) {
+    const Placement all = random_placement(graph, seed), own = random_placement(graph, seed, scope.rank);
+    const ExchangePlan spatial = halo(all, spatial_needs(all, graph), of_all);
+    expect_route(halo(own, spatial_needs(own, graph, 0, NeedScope(scope)), scope), spatial, scope.rank);
+    const std::int64_t window = seed % 3;
+    const ExchangePlan temporal = halo(all, temporal_needs(all, window), of_all);
+    expect_route(halo(own, temporal_needs(own, window, 0, NeedScope(scope)), scope), temporal, scope.rank);
+    routes += (spatial.servers != nullptr ? 1 : 0) + (temporal.servers != nullptr ? 1 : 0);
+  });
+  EXPECT_GT(routes, 100);
+}
+
+TEST(OwnLists, OfHandOversThroughServersAreThoseOfTheWholeRoute) {
+  std::atomic<int> routes = 0;
+  for_random_servers([&](const PreparedGraph& graph, unsigned seed, const ListScope& of_all, const ListScope& scope) {
+    const Placement all = random_placement(graph, seed), own = random_placement(graph, seed, scope.rank);
+    const SequenceStart start{seed % 3 == 0 ? 2 : 0, seed % 4 == 0 ? 3 : 0};
+    const StateShape shape{2, 5};
+    RoundSums beyond;
+    const auto whole = sequence_rounds(all, start), part = sequence_rounds(own, start, {NeedScope(scope), {}}, &beyond);
+    const auto plans = round_handovers(whole, listed_ranks, shape, of_all),
+               own_plans = round_handovers(part, listed_ranks, shape, scope, beyond);
+    ASSERT_EQ(own_plans.size(), plans.size());
+    for (std::size_t k = 0; k < plans.size(); ++k) {
+      expect_route(own_plans[k], plans[k], scope.rank);
+      routes += plans[k].servers != nullptr ? 1 : 0;
+    }
+  });
+  EXPECT_GT(routes, 100);
 }
 
 }  // namespace
