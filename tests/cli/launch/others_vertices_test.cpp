@@ -87,8 +87,7 @@ TEST_P(OthersVertices, AddOnlyWhatIsExchanged) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, OthersVertices,
-                         testing::Values("vertex", "snapshot", "chunk", "pss", "pss:servers=2"));
+INSTANTIATE_TEST_SUITE_P(Strategies, OthersVertices, testing::Values("vertex", "snapshot", "chunk", "pss"));
 
 }  // namespace
 }  // namespace strobe::cli_test
