@@ -84,7 +84,7 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
   }
   if (c.host_memory_limit_gib > 0 && !trains_full_batch(c))
     throw InvalidRequest(pointer + "/host_memory_limit_gib",
-                         "the simulator knows what full batches alone read from a file; leave it out");
+                         "the simulator knows only what full batches read from a file; leave it out");
   try {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
     if (c.ranks > cluster->gpus()) {

@@ -304,7 +304,7 @@ HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, 
     return {node.most(), node.training(),
             fmt::format("planning took {} of a node's memory, and the limit is {}; {}", format_bytes(node.planning()),
                         format_bytes(limit), enough)};
-  const bool fixed = trains_full_batch(plan.request) && plan.request.nb != "auto";
+  const bool fixed = has_tensors_on_host(plan.request) && trains_full_batch(plan.request) && plan.request.nb != "auto";
   return {
       node.most(), node.training(),
       fmt::format("{}; {}{}", reason_of_training(node, limit), enough, fixed ? "; more blocks (nb) need less" : "")};
