@@ -73,15 +73,29 @@ def nearly_full_disks(field):
         yield f"ulimit -f {blocks}: {wrong}" if wrong else _go_on(field, "out", f"ulimit -f {blocks}")
 
 
+def _begins(field):
+    """The least limit in KiB, within 1 MiB, under which the program and its libraries are loaded and say a word."""
+    low, high = 20, 4096
+    while high - low > 1:
+        middle = (low + high) // 2
+        if field.strobe("--version", limit=_memory_limit(1024 * middle)).status == 0:
+            high = middle
+        else:
+            low = middle
+    return 1024 * high
+
+
 def little_memory(field):
+    begins = _begins(field)
     while True:
-        kib = field.rng.randint(20, 400) * 1024
+        # Most limits end the program while it reads, plans or trains, and a few while it is loaded.
+        kib = begins + field.rng.randint(-20, 240) * 1024 + field.rng.randint(0, 1023)
         field.fresh("out")
         answer = field.strobe("run", "--workload", "chess", "--epochs", "1", "--threads", "1", "--out", "out",
                               limit=_memory_limit(kib))
-        # Below some limit the loader cannot load the program, and ends it before it begins.
-        loader = b"while loading shared libraries" in answer.err or (
-            kib < 64 * 1024 and answer.status in (128 + signal.SIGKILL, 128 + signal.SIGSEGV) and not answer.err)
+        # Without room to load it, the loader or a library ends the program before its first instruction.
+        loader = answer.status == 127 or (
+            kib < begins + 1024 and answer.status in (128 + signal.SIGKILL, 128 + signal.SIGSEGV) and not answer.err)
         wrong = "" if loader else answer.wrong({0, 1, 2})
         if not wrong and answer.status == 1 and (field.folder / "out/summary.json").exists():
             rows = rows_of(field.folder / "out")

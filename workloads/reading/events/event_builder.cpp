@@ -77,10 +77,6 @@ EventBuilder EventBuilder::take() {
   rows.closed_rows_ = std::exchange(closed_rows_, 0);
   rows.block_bytes_ = std::exchange(block_bytes_, 0);
   blocks_.clear();
-  weight_.clear();  // of a row that a complaint cut short
-  exact_weight_.clear();
-  label_.clear();
-  feature_.clear();
   return rows;
 }
 

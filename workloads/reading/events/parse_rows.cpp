@@ -28,7 +28,7 @@ struct ParsedPart {
   std::exception_ptr error;
 };
 
-/// Parses one part; the error, if any, stays in the result.
+/// Parses one part. An error stays in the result, and the part's rows are lost: nobody merges them.
 void parse_part(const std::string& path, const TextPart& part, std::size_t number, const ParsePart& parse,
                 EventBuilder& rows, ParsedPart& result) {
   TextReader lines(path, part);
@@ -39,7 +39,7 @@ void parse_part(const std::string& path, const TextPart& part, std::size_t numbe
   } catch (...) {
     result.error = std::current_exception();
   }
-  result.rows = rows.take();
+  if (result.error == nullptr) result.rows = rows.take();  // else the last row may have a source and no time
   result.lines = lines.line_number() - part.lines_before;
   result.first_empty = lines.empty_line();
 }
