@@ -23,10 +23,27 @@ std::vector<std::shared_ptr<const PreparedGraph>> file_graphs(const DataPlan& da
   return graphs;
 }
 
+double bytes_of_block(const std::vector<std::shared_ptr<const PreparedGraph>>& graphs, const BlockPlan& block,
+                      bool fp64) {
+  const std::int64_t vertices = block.spatial.vertices, first = block.first_step * vertices;
+  return bytes_in(graphs, {{first, first + block.spatial.steps() * vertices}}, fp64);
+}
+
 }  // namespace
 
 double file_bytes(const DataPlan& data, bool fp64) {
   return bytes_in(file_graphs(data), {{0, data.graph->steps * data.graph->vertices}}, fp64);
+}
+
+void count_readers(FullBatchPlan& plan) {
+  if (!plan.options.from_file || plan.request.cluster.empty()) return;
+  const auto graphs = file_graphs(plan.data);
+  for (BlockPlan& block : plan.blocks) {
+    double sum = 0;
+    for (Rank rank = 0; rank < block.spatial.ranks; ++rank)
+      sum += bytes_in(graphs, rows_read(block.spatial, rank, block.first_step), plan.model.fp64);
+    block.readers = std::max(1.0, sum / bytes_of_block(graphs, block, plan.model.fp64));
+  }
 }
 
 BlockPages::BlockPages(const FullBatchPlan& plan, Device& device) : device_(device), graphs_(file_graphs(plan.data)) {
@@ -34,15 +51,9 @@ BlockPages::BlockPages(const FullBatchPlan& plan, Device& device) : device_(devi
   const bool fp64 = plan.model.fp64;
   const double file = file_bytes(plan.data, fp64);
   for (const BlockPlan& block : plan.blocks) {
-    const std::int64_t vertices = plan.data.graph->vertices, first = block.first_step * vertices;
-    const double all = bytes_in(graphs_, {{first, first + block.spatial.steps() * vertices}}, fp64);
-    const auto of_rank = [&](Rank rank) {
-      return bytes_in(graphs_, rows_read(block.spatial, rank, block.first_step), fp64);
-    };
-    double sum = 0;  // without ranks whose rows this process does not list
-    for (Rank rank = 0; rank < block.spatial.ranks; ++rank) sum += of_rank(rank);
     rows_.push_back(rows_read(block.spatial, device.rank(), block.first_step));
-    parts_.push_back({static_cast<int>(parts_.size()), of_rank(device.rank()), all, file, std::max(1.0, sum / all)});
+    const double own = bytes_in(graphs_, rows_.back(), fp64), all = bytes_of_block(graphs_, block, fp64);
+    parts_.push_back({static_cast<int>(parts_.size()), own, all, file, block.readers});
   }
 }
 

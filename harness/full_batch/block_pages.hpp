@@ -15,6 +15,9 @@ namespace strobe {
 /// Bytes of all matrices and features of `data` in a file.
 double file_bytes(const DataPlan& data, bool fp64);
 
+/// Sets `readers` of the blocks of a simulated job that reads them from files. Cost: the rows of all ranks, once.
+void count_readers(FullBatchPlan& plan);
+
 /// One rank's pages. Does nothing unless the plan reads its inputs from a file. Reading is work of the host, so a row
 /// has the time that the rank waits for it.
 class BlockPages {

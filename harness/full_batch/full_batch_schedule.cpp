@@ -11,6 +11,7 @@
 #include "harness/files/sample_file.hpp"
 #include "harness/files/score_file.hpp"
 #include "harness/files/vertex_ids.hpp"
+#include "harness/full_batch/block_pages.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/full_batch/plan/host_parts.hpp"
 #include "harness/full_batch/plan/own_part.hpp"
@@ -248,6 +249,7 @@ std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const Fu
 }
 
 std::shared_ptr<const SchedulePlan> own_full_batch_schedule(std::shared_ptr<FullBatchPlan> plan) {
+  count_readers(*plan);
   auto schedule = std::make_shared<FullBatchSchedule>(plan);
   if (const std::optional<Rank> own = plan->only_rank()) schedule->keep_only(*plan, *own);
   return schedule;

@@ -38,6 +38,18 @@ std::string joined(const std::set<std::string>& texts) {
   return result.empty() ? "unknown" : result;
 }
 
+/// The summary that a user named. Another kind of file is more likely a graph than a damaged summary.
+Summary read_named(const std::string& path) {
+  try {
+    return read_summary(path);
+  } catch (const InvalidInput&) {
+    if (fs::path(path).extension() == ".json") throw;
+    throw InvalidInput(
+        path, 0, 0,
+        "neither a run directory nor its summary.json; for a graph type: strobe inspect --workload " + path);
+  }
+}
+
 }  // namespace
 
 const Row* LoadedRun::find(const std::string& case_id) const {
@@ -63,7 +75,7 @@ LoadedRun load_run(const std::string& path) {
   const bool is_folder = fs::is_directory(path, ignored);
   run.folder = is_folder ? path : fs::path(path).parent_path().string();
   if (run.folder.empty()) run.folder = ".";
-  run.summary = read_summary(is_folder ? path + "/summary.json" : path);
+  run.summary = is_folder ? read_summary(path + "/summary.json") : read_named(path);
   if (fs::exists(run.folder + "/samples.jsonl")) run.samples = read_samples(run.folder + "/samples.jsonl");
   if (fs::exists(run.folder + "/env.json")) {
     const std::string file = run.folder + "/env.json";

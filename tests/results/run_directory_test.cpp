@@ -329,6 +329,24 @@ TEST(LoadedRun, HasItsSamplesAndTheMachinesOfEveryContinuation) {
   }
 }
 
+TEST(LoadedRun, AFileThatIsNoRunSaysWhatShowsAGraph) {
+  const TemporaryFolder folder;
+  const std::string graph = folder.file("calls.csv"), summary = folder.file("summary.json");
+  write_text(graph, "source,target,time\n0,1,2\n");
+  write_text(summary, "source,target,time\n0,1,2\n");
+  const auto complaint = [](const std::string& path) {
+    try {
+      load_run(path);
+    } catch (const InvalidInput& fault) {
+      return std::string(fault.what());
+    }
+    return std::string("no complaint");
+  };
+  EXPECT_NE(complaint(graph).find("strobe inspect --workload " + graph), std::string::npos) << complaint(graph);
+  EXPECT_EQ(complaint(summary).find("inspect"), std::string::npos) << complaint(summary);
+  EXPECT_NE(complaint(summary).find("not valid JSON"), std::string::npos) << complaint(summary);
+}
+
 TEST(TypeComplaint, NamesTheFirstWrongValueInsideOthers) {
   const Json number{{"type", "integer"}}, list{{"type", "array"}, {"items", number}};
   const Json schema{{"type", "object"}, {"properties", {{"x", list}}}, {"additionalProperties", number}};

@@ -56,6 +56,7 @@ struct BlockPlan {
   StepSupports supports;                                   // for layers that go step by step
   PlacedSamples train;                                     // samples that read embeddings of the block
   std::shared_ptr<const BlockUnits> units = nullptr;       // of spatial stages; null where ranks have one each
+  double readers = 1;  // ranks that need a page of the block's file, on average; known for simulated jobs
 
   std::int64_t steps() const { return spatial.steps(); }
   /// Whether training passes of the layer do not wait where timelines are cut, and so differ from evaluations.
