@@ -21,6 +21,7 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 struct Header {
   std::size_t block;  // bytes, header included
   HostPool* pool;     // null: malloc's
+  void* begin;        // what malloc returned
 };
 static_assert(sizeof(Header) <= header_bytes);
 
@@ -58,6 +59,17 @@ std::byte* fresh_large_block(std::size_t block) {
   populate(memory, block, page);
   ++fresh_blocks_taken;
   return memory;
+}
+
+/// A block of malloc, aligned here. aligned_alloc of glibc before 2.38 splits its heap, so that it grows all the time
+/// (bug 14581).
+std::byte* small_block(std::size_t block) {
+  void* const begin = std::malloc(block + header_bytes);
+  if (begin == nullptr) return nullptr;
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(begin);
+  auto* const raw = static_cast<std::byte*>(begin) + (header_bytes - at % header_bytes) % header_bytes;
+  *reinterpret_cast<Header*>(raw) = {block, nullptr, begin};
+  return raw + header_bytes;
 }
 
 std::byte* with_header(std::byte* raw, Header header) {
@@ -108,7 +120,7 @@ void HostPool::trim_all() {
 std::byte* HostPool::allocate(std::size_t bytes) {
   const std::size_t block = round_up(bytes + header_bytes);
   if (block < large_bytes) {
-    return with_header(static_cast<std::byte*>(std::aligned_alloc(64, block)), {block, nullptr});
+    return small_block(block);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -129,14 +141,14 @@ std::byte* HostPool::allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     live_ -= block;
   }
-  return with_header(raw, {block, this});
+  return with_header(raw, {block, this, raw});
 }
 
 void HostPool::release(std::byte* memory) {
   std::byte* const raw = memory - header_bytes;
   const Header header = *reinterpret_cast<const Header*>(raw);
   if (header.pool == nullptr) {
-    std::free(raw);
+    std::free(header.begin);
   } else {
     header.pool->take_back(raw, header.block);
   }
