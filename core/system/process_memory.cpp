@@ -46,6 +46,12 @@ void spare_process_memory(bool on) {
 
 bool spares_process_memory() { return spares; }
 
+void spare_heap() {
+  constexpr unsigned calls_between = 16;
+  static std::atomic<unsigned> calls{0};
+  if (spares && ++calls % calls_between == 0) malloc_trim(0);
+}
+
 std::atomic<std::int64_t>& kept_for_reuse() {
   static std::atomic<std::int64_t> bytes{0};
   return bytes;

@@ -22,6 +22,10 @@ void forget_process_memory();
 void spare_process_memory(bool on);
 bool spares_process_memory();
 
+/// For loops that make many small arrays: every 16th call gives what lies free amid the heap back to the system, while
+/// memory is spared. Cost of such a call: about a millisecond.
+void spare_heap();
+
 /// Bytes that allocators of this process keep for reuse. They change it as they keep blocks and hand them out.
 std::atomic<std::int64_t>& kept_for_reuse();
 

@@ -1,6 +1,7 @@
 #include "harness/event_batches/trainer/batch_pass.hpp"
 
 #include "backends/host/host_work.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/event_batches/trainer/feature_pages.hpp"
 #include "models/ops/ops.hpp"
 
@@ -36,6 +37,7 @@ Work drawing_work(const EventCase& c, const EventData& data, const BatchRequest&
 
 PassOutput compute_batch(const EventCase& c, Tape& tape, const Parameters& parameters, const BatchDraw& drawn,
                          BatchInput& input, const MemoryRows& rows, const Pass& pass) {
+  spare_heap();
   PassOutput output;
   if (rows.memory.defined()) {
     const std::int64_t with_mail = drawn.mails, all = rows.memory.rows();
