@@ -5,6 +5,7 @@
 #include "harness/event_batches/batches/static_memory.hpp"
 #include "harness/event_batches/groups/remote_neighbours.hpp"
 #include "harness/event_batches/trainer/evaluation_order.hpp"
+#include "harness/schedule/file_content.hpp"
 
 namespace strobe {
 namespace {
@@ -163,16 +164,16 @@ std::vector<double> start_bytes(const GroupPlan& plan, double training) {
 /// them over, so they exist once.
 double bytes_of_views(const EventCase& c, const std::set<std::string>& files) {
   const EventModelTraits traits = c.model->traits();
-  const double vertices = static_cast<double>(c.data.graph->vertices),
-               events = static_cast<double>(c.data.graph->events());
-  double values = 0;
-  if (files.count("embeddings") != 0) values += 3 * events * static_cast<double>(traits.embedding);
+  const double vertices = static_cast<double>(c.data.graph->vertices);
+  double values = 0, embeddings = 0;
+  if (files.count("embeddings") != 0)
+    embeddings = content_bytes(c.node.get(), static_cast<std::size_t>(3 * c.data.graph->events() * traits.embedding));
   if (files.count("memory") != 0 && traits.memory > 0)
     values += vertices * (3 + 3 * static_cast<double>(traits.memory));
   for (const EvaluatedEvents& judged : judged_events(c)) {
     if (files.count("scores") != 0) values += static_cast<double>(judged.count() * (2 + other_candidates(c)));
   }
-  return sizeof(double) * values;
+  return embeddings + sizeof(double) * values;
 }
 
 }  // namespace

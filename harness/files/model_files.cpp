@@ -70,7 +70,7 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
   file.commit();
 }
 
-void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
+void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, std::span<const double> values,
                bool fp64) {
   std::string sizes;
   for (const std::int64_t size : shape) sizes += fmt::format("{}, ", size);

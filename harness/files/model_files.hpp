@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& 
 
 /// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws
 /// SystemError.
-void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
+void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, std::span<const double> values,
                bool fp64);
 
 }  // namespace strobe

@@ -163,7 +163,7 @@ class FullBatchSchedule final : public SchedulePlan {
     facts.set("padded_share", rows.padded_share());
   }
 
-  void write_embeddings(const std::string& path, const std::vector<double>& values) const {
+  void write_embeddings(const std::string& path, const Column<double>& values) const {
     write_npy(path, {plan_->data.graph->steps, plan_->data.graph->vertices, plan_->model.layers.back().temporal_width},
               values, plan_->model.fp64);
     write_own_ids(path);

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "harness/full_batch/exchange/server_sums.hpp"
+#include "harness/schedule/file_content.hpp"
+#include "harness/schedule/host_values.hpp"
 #include "models/ops/ops.hpp"
 
 namespace strobe {
@@ -92,8 +94,20 @@ OutputContent FullBatchTrainer::output(const std::string& name) {
   return name == "embeddings" ? OutputContent{embeddings(), {}} : OutputContent();
 }
 
-std::vector<double> FullBatchTrainer::embeddings() {
-  return gather(evaluated_embeddings(step_range(0, plan_.data.graph->steps)));
+Column<double> FullBatchTrainer::embeddings() {
+  catch_up();
+  const Placement& placement = plan_.strategy.spatial;
+  const std::int64_t of_step = placement.vertices * plan_.model.layers.back().temporal_width;
+  const std::int64_t size = device_.rank() == 0 ? placement.steps() * of_step : 0;
+  GrowingColumn<double> all = file_content(plan_.node.get(), static_cast<std::size_t>(size));
+  timeline_.forward(evaluated_, pass(0, false), [&](std::size_t block, const Tensor& rows) {
+    const BlockPlan& of = plan_.blocks[block];
+    const std::vector<Step> steps = step_range(of.first_step, of.steps());
+    KeptRows kept(plan_, device_, steps);
+    kept.keep(block, rows);
+    for (const Step t : steps) gather(kept, t, all.data() + (all.empty() ? 0 : t * of_step));
+  });
+  return all.finish();
 }
 
 KeptRows FullBatchTrainer::evaluated_embeddings(const std::vector<Step>& steps) {
@@ -130,31 +144,26 @@ void FullBatchTrainer::take_weights(const Tensor& weights) {
   device_.run(CopyRows{weights, parameters_.values(), {}, {}, weights.rows(), 0, 0, 1, false});
 }
 
-std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
+void FullBatchTrainer::gather(const KeptRows& kept, Step t, double* by_vertex) {
   const Placement& placement = plan_.strategy.spatial;
-  const std::int64_t width = plan_.model.layers.back().temporal_width, cells = placement.steps() * placement.vertices;
-  // Cells that do not exist have no embedding.
-  std::vector<double> by_cell;
-  if (device_.rank() == 0) by_cell.assign(cells * width, std::numeric_limits<double>::quiet_NaN());
-  for (Step t = 0; t < placement.steps(); ++t) {
-    std::vector<PeerRows> rows;
-    std::int64_t total = 0;
-    for (Rank r = 0; r < placement.ranks; ++r) {
-      rows.push_back({total, placement.step_rows(r, t)});
-      total += rows.back().count;
-    }
-    const PartScope gathered(device_, MemoryPart::buffers);
-    const Tensor own = kept.rows({t}), all = device_.allocate(total, width, own.type());
-    communicator_.all_gather_v(own, all, rows, Traffic::other);
-    if (device_.rank() != 0) continue;
-    const std::vector<double> by_rank = host_values(device_, all);
-    auto cell = by_cell.begin() + t * placement.vertices * width;
-    for (std::int64_t v = 0; v < placement.vertices; ++v, cell += width) {
-      const Rank owner = placement.owner(static_cast<VertexId>(v), t);
-      if (owner >= 0) std::copy_n(by_rank.begin() + rows[owner].first++ * width, width, cell);
-    }
+  const std::int64_t width = plan_.model.layers.back().temporal_width;
+  std::vector<PeerRows> rows;
+  std::int64_t total = 0;
+  for (Rank r = 0; r < placement.ranks; ++r) {
+    rows.push_back({total, placement.step_rows(r, t)});
+    total += rows.back().count;
   }
-  return by_cell;
+  const PartScope gathered(device_, MemoryPart::buffers);
+  const Tensor own = kept.rows({t}), all = device_.allocate(total, width, own.type());
+  communicator_.all_gather_v(own, all, rows, Traffic::other);
+  if (device_.rank() != 0) return;
+  const std::vector<double> by_rank = host_values(device_, all);
+  // Cells that do not exist have no embedding.
+  std::fill_n(by_vertex, placement.vertices * width, std::numeric_limits<double>::quiet_NaN());
+  for (std::int64_t v = 0; v < placement.vertices; ++v) {
+    const Rank owner = placement.owner(static_cast<VertexId>(v), t);
+    if (owner >= 0) std::copy_n(by_rank.begin() + rows[owner].first++ * width, width, by_vertex + v * width);
+  }
 }
 
 Pass FullBatchTrainer::pass(std::int64_t epoch, bool training) const {

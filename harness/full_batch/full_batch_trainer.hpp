@@ -33,8 +33,8 @@ class FullBatchTrainer final : public Trainer {
   /// Takes over weights [parameter count, 1] from another training. Evaluations use them from now on.
   void take_weights(const Tensor& weights);
   std::vector<double> weights() override { return host_values(device_, parameters_.values()); }
-  /// All ranks' embeddings for the current weights, as [T * N * F], on rank 0.
-  std::vector<double> embeddings();
+  /// All ranks' embeddings for the current weights, as [T * N * F], on rank 0. Ranks hold those of one block and step.
+  Column<double> embeddings();
   OutputContent output(const std::string& name) override;
 
  private:
@@ -49,7 +49,8 @@ class FullBatchTrainer final : public Trainer {
   /// rank moves its values out, even without values, because the program must be the same.
   void estimate_rounding(double loss);
   KeptRows evaluated_embeddings(const std::vector<Step>& steps);
-  std::vector<double> gather(const KeptRows& kept);
+  /// Gathers the embeddings of step `t`, as [N * F], at `by_vertex` of rank 0.
+  void gather(const KeptRows& kept, Step t, double* by_vertex);
   Pass pass(std::int64_t epoch, bool training) const;
   void overwrite(const Tensor& vector, const std::vector<double>& values);
   void catch_up();

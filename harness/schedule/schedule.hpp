@@ -22,6 +22,7 @@
 #include "models/tasks/reference_levels.hpp"
 #include "results/row/facts.hpp"
 #include "results/row/sample.hpp"
+#include "workloads/storage/column.hpp"
 
 namespace strobe {
 
@@ -62,7 +63,7 @@ struct MetricNames {
 /// The content of an output file, which a trainer provides on rank 0. Files that follow from the plan alone need none
 /// of it.
 struct OutputContent {
-  std::vector<double> values;
+  Column<double> values;
   std::vector<SavedMatrix> matrices;
 };
 

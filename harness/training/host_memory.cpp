@@ -24,6 +24,7 @@
 #include "harness/hybrid_batches/hybrid_memory.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/request/schedule_tag.hpp"
+#include "harness/schedule/file_content.hpp"
 #include "harness/training/host_room.hpp"
 
 namespace strobe {
@@ -106,14 +107,15 @@ double copied_bytes(const PlannedPeak& peak, const NodeRanks& here) {
   });
 }
 
-/// Bytes of the embeddings that rank 0 gathers in fp64 for their file, as a mean of the node's ranks. Freed tensors may
-/// still be kept for reuse then.
+/// Bytes of the embeddings that rank 0 gathers for their file, and of one step, both in fp64, as a mean of the node's
+/// ranks. Freed tensors may still be kept for reuse then, and serve for what ranks pass each other.
 double embedding_bytes(const PlannedCase& plan, const FullBatchPlan& full, const NodeRanks& here) {
   if (here.files.count("embeddings") == 0 || plan.request.numerics == "none") return 0;
   const Placement& placement = full.strategy.spatial;
+  const std::int64_t of_step = placement.vertices * full.model.layers.back().temporal_width;
   std::vector<double> bytes(static_cast<std::size_t>(plan.ranks()), 0.0);
-  bytes.front() = static_cast<double>(sizeof(double)) * static_cast<double>(placement.steps() * placement.vertices) *
-                  static_cast<double>(full.model.layers.back().temporal_width);
+  bytes.front() = static_cast<double>(sizeof(double)) * static_cast<double>(of_step) +
+                  content_bytes(full.node.get(), static_cast<std::size_t>(placement.steps() * of_step));
   return mean_of_ranks(bytes, here);
 }
 
@@ -125,7 +127,7 @@ double judging_bytes(const PlannedCase& plan, const NodeRanks& here) {
 }
 
 /// Bytes that a rank of hybrid batches takes at its most. Rank 0 gathers embeddings next to what training leaves for
-/// reuse. With two ranks that was 8 % less than this sum.
+/// reuse.
 double hybrid_rank_bytes(const PlannedCase& plan, const HybridMemory& hybrid, const PlannedPeak& peak,
                          const NodeRanks& here) {
   PlannedCase evaluated = plan;

@@ -25,7 +25,8 @@ HostRoom host_room(const HostNeed& need, std::int64_t ranks, std::int64_t nodes,
 std::string enough_nodes(const HostRoom& room, std::int64_t ranks) {
   if (room.nodes == 0) return "more nodes do not help";
   const std::int64_t most = ranks_of_node(ranks, room.nodes);
-  return fmt::format("{} nodes with at most {} {} each have enough memory", room.nodes, most, most == 1 ? "rank" : "ranks");
+  return fmt::format("{} nodes with at most {} {} each have enough memory", room.nodes, most,
+                     most == 1 ? "rank" : "ranks");
 }
 
 }  // namespace strobe

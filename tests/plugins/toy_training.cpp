@@ -110,7 +110,7 @@ class ToyPlan final : public SchedulePlan {
   }
   std::vector<OutputFile> outputs() const override {
     return {{"toy", [](const std::string& path, const OutputContent& content) {
-               std::ofstream(path) << "weight " << content.values.at(0) << "\n";
+               std::ofstream(path) << "weight " << content.values.front() << "\n";
              }}};
   }
   Json describe() const override { return {{"schedule", {{"kind", "toy"}}}}; }

@@ -112,6 +112,7 @@ EventCase begin_event_case(const Case& request, const DataCache& cache) {
   EventCase c;
   c.request = request;
   c.options = options_of(request);
+  c.node = cache.node();
   c.model = EventModelRegistry::instance().find(name_of(request.model), "/model").value(request.model);
   c.task = EventTaskRegistry::instance().find(name_of(request.task), "/task").value(request.task);
   OptimizerRegistry::instance().find(name_of(request.optimizer), "/optimizer").value(request.optimizer);

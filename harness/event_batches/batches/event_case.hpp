@@ -15,6 +15,8 @@
 
 namespace strobe {
 
+class NodeStore;  // workloads/storage/node_store.hpp
+
 struct EventCase {
   Case request;
   EventBatchOptions options;
@@ -25,6 +27,7 @@ struct EventCase {
   std::vector<ParameterShape> parameters;  // the model's, then the task's
   std::vector<double> start_values;        // from `load_model`, or empty
   std::vector<std::string> notes;
+  std::shared_ptr<const NodeStore> node;  // null: this process shares nothing, and has no limit
 
   /// Whether the strategy trains in groups of ranks (TrainingGroups). Otherwise one rank trains alone.
   bool grouped() const { return options.grouped; }

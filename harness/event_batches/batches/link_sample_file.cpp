@@ -42,7 +42,7 @@ void write_link_samples(const std::string& path, const EventCase& c) {
   file.commit();
 }
 
-void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks) {
+void write_link_ranks(const std::string& path, const EventCase& c, std::span<const double> ranks) {
   AtomicFile file(path);
   const EventTaskData& task = *c.data.task;
   const EventGraph& graph = *c.data.graph;

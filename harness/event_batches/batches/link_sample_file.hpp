@@ -1,6 +1,7 @@
 // The files of --dump-samples and --dump-ranks for link prediction.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "harness/event_batches/batches/event_case.hpp"
@@ -14,6 +15,6 @@ void write_link_samples(const std::string& path, const EventCase& c);
 
 /// Writes `event,part,source,destination,candidates,rank` for each judged validation and test event, numbered in the
 /// same way. `ranks` are those of EventViews. `candidates` counts the destination, too. Throws SystemError.
-void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks);
+void write_link_ranks(const std::string& path, const EventCase& c, std::span<const double> ranks);
 
 }  // namespace strobe

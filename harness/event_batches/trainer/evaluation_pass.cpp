@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/schedule/file_content.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/metrics.hpp"
@@ -103,9 +104,10 @@ void EvaluationPass::keep_embeddings(const BatchDraw& drawn, const Tensor& embed
   const std::vector<double> rows = host_values(device_, embeddings);
   if (rows.empty()) return;
   const std::int64_t width = case_.model->traits().embedding, count = drawn.request.count;
-  std::vector<double>& all = views_->embeddings;
+  double* const all = views_->embeddings.data();
   const auto put = [&](std::int64_t row) {
-    all.insert(all.end(), rows.begin() + row * width, rows.begin() + (row + 1) * width);
+    std::copy_n(rows.begin() + row * width, width, all + embedded_);
+    embedded_ += static_cast<std::size_t>(width);
   };
   for (std::int64_t i = 0; i < count; ++i) {
     put(i);
@@ -113,7 +115,7 @@ void EvaluationPass::keep_embeddings(const BatchDraw& drawn, const Tensor& embed
     if (drawn.counts[i] > 1)
       put(count + i * drawn.candidates + 1);
     else
-      all.insert(all.end(), static_cast<std::size_t>(width), 0.0);
+      embedded_ += static_cast<std::size_t>(width);
   }
 }
 
@@ -185,10 +187,10 @@ std::map<std::string, double> EvaluationPass::metrics(const Parameters& paramete
 std::map<std::string, double> EvaluationPass::metrics_and_views(const Parameters& parameters) {
   start(wanted_);
   views_.emplace();
-  // Growing takes up to three times as much.
+  embedded_ = 0;
   if (wanted_.embeddings && device_.has_values())
-    views_->embeddings.reserve(
-        static_cast<std::size_t>(3 * case_.data.graph->events() * case_.model->traits().embedding));
+    views_->embeddings = file_content(
+        case_.node.get(), static_cast<std::size_t>(3 * case_.data.graph->events() * case_.model->traits().embedding));
   pass_by(parameters, 0, case_.data.task->split.train_end);
   std::map<std::string, double> all = judge_both(parameters);
   if (wanted_.memory) views_->memory = memory_now();
@@ -198,7 +200,7 @@ std::map<std::string, double> EvaluationPass::metrics_and_views(const Parameters
 OutputContent EvaluationPass::hand_over(const std::string& name, const Parameters& parameters) {
   views(parameters);
   EventViews& kept = *views_;
-  if (name == "embeddings") return {std::move(kept.embeddings), {}};
+  if (name == "embeddings") return {kept.embeddings.finish(), {}};
   if (name == "memory") return {{}, std::move(kept.memory)};
   if (name == "ranks") return {std::move(kept.ranks), {}};
   if (name == "scores") return {{}, std::move(kept.scores)};

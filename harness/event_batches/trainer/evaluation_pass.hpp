@@ -11,6 +11,7 @@
 #include "harness/event_batches/trainer/evaluation_order.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/schedule/schedule.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 
@@ -25,7 +26,7 @@ struct EventViews {
   /// [E, 3, F] embeddings of every event's source, destination and a negative. The negative of a validation or test
   /// event is its first candidate; that of a training event is its first negative in group 0. It is zero for tasks
   /// without candidates, events that are left out of training, and events without a candidate.
-  std::vector<double> embeddings;
+  GrowingColumn<double> embeddings;
   /// After the last event: `memory` [N, d], `last_update` [N, 1], `mails` [N, 2 d], `mail_time` [N, 1] and `mail_event`
   /// [N, 1], which is -1 without a waiting mail. Times are in seconds since the first event.
   std::vector<SavedMatrix> memory;
@@ -107,6 +108,7 @@ class EvaluationPass {
   void score_part(const Parameters& parameters, const BatchRequest& request, ComingOutputs& outputs);
   /// Keeps embeddings of a batch of training events.
   void embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count);
+  /// Appends to the view those of one batch.
   void keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings);
   std::vector<SavedMatrix> memory_now();
   void remember(const Parameters& parameters, EdgeId first, std::int64_t count);
@@ -118,6 +120,7 @@ class EvaluationPass {
   bool equal_outputs_ = false;
   WantedViews wanted_, viewed_;      // chosen by `keep`; kept in the current pass
   std::optional<EventViews> views_;  // of the last evaluation, if it kept them
+  std::size_t embedded_ = 0;         // values of embeddings that the current pass has kept
 };
 
 }  // namespace strobe

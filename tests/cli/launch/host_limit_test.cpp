@@ -16,7 +16,14 @@ struct LimitedCase {
   std::string workload = "uniform:vertices=60000,steps=12,density=8", model = "t-gcn", task{};
   std::vector<std::string> files{};  // flags of output files
   std::string precision = "fp32", nb = "1";
+  std::string limit = "8";  // GiB
 };
+
+/// The same with a limit under which the content of large files lies on the disk.
+LimitedCase with_content_on_disk(LimitedCase of) {
+  of.limit = "0.6";
+  return of;
+}
 
 LimitedCase events_under_limit(const std::string& model, const std::string& strategy, const std::string& task,
                                int ranks = 1, const std::vector<std::string>& files = {}) {
@@ -36,6 +43,7 @@ std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
   if (!info.param.task.empty()) name += info.param.model + info.param.task;
   for (const std::string& file : info.param.files) name += file;
   if (info.param.precision != "fp32") name += info.param.precision;
+  if (info.param.limit != "8") name += "limit" + info.param.limit;
   std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return name;
 }
@@ -53,30 +61,13 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
     const std::string count = std::to_string(of.ranks);
     std::vector<std::string> words;
     if (of.comm == "mpi") words = {"mpirun", "-n", count};
-    words.insert(words.end(), {STROBE_BINARY,
-                               "run",
-                               "--workload",
-                               of.workload,
-                               "--model",
-                               of.model,
-                               "--strategy",
-                               of.strategy,
-                               "--ranks",
-                               count,
-                               "--comm",
-                               of.comm,
-                               "--threads",
-                               "1",
-                               "--epochs",
-                               std::to_string(of.epochs),
-                               "--precision",
-                               of.precision,
-                               "--warmup",
-                               "0",
-                               "--host-memory-limit-gib",
-                               "8",
-                               "--out",
-                               out});
+    words.insert(words.end(), {STROBE_BINARY, "run",        "--workload", of.workload,
+                               "--model",     of.model,     "--strategy", of.strategy,
+                               "--ranks",     count,        "--comm",     of.comm,
+                               "--threads",   "1",          "--epochs",   std::to_string(of.epochs),
+                               "--precision", of.precision, "--warmup",   "0",
+                               "--out",       out});
+    if (!of.limit.empty()) words.insert(words.end(), {"--host-memory-limit-gib", of.limit});
     if (of.nb != "1") words.insert(words.end(), {"--nb", of.nb});
     if (!of.task.empty()) words.insert(words.end(), {"--task", of.task});
     for (const std::string& file : of.files) words.insert(words.end(), {file, out + file});
@@ -140,6 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                            "future-links:candidates=9", 2),
         files_under_limit("jodie:memory=32,time=16", "100000", "fp64", {"--dump-embeddings"}),
         files_under_limit("tgn-attn:memory=32,time=16,neighbours=5", "120000", "fp64", {"--dump-embeddings"}),
+        with_content_on_disk(files_under_limit("tgn-attn:memory=32,time=16,neighbours=5", "60000", "fp64",
+                                               {"--dump-embeddings"})),
         files_under_limit("jodie:memory=8,time=8", "240000", "fp32", {"--dump-scores"}, 99),
         events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=19", 1,
                            {"--dump-embeddings", "--dump-memory"}),
@@ -177,7 +170,39 @@ INSTANTIATE_TEST_SUITE_P(
                     embeddings_under_limit("sequential", "local", 1, "fp64"),
                     embeddings_under_limit("vertex:partitioner=hash", "local", 2),
                     embeddings_under_limit("vertex:partitioner=hash", "mpi", 2),
-                    embeddings_under_limit("hybrid_batch", "local", 1)),
+                    embeddings_under_limit("hybrid_batch", "local", 1),
+                    with_content_on_disk(embeddings_under_limit("sequential", "local", 1, "fp64")),
+                    with_content_on_disk(embeddings_under_limit("vertex:partitioner=hash", "mpi", 2)),
+                    with_content_on_disk(embeddings_under_limit("hybrid_batch", "local", 2)),
+                    with_content_on_disk(embeddings_under_limit("hybrid_batch", "mpi", 2))),
+    name_of_limited);
+
+class ContentOnDisk : public HostLimit {};
+
+TEST_P(ContentOnDisk, GivesTheFileThatMemoryGives) {
+  LimitedCase of = GetParam();
+  std::vector<std::string> files;
+  for (const std::string& limit : {std::string("0.6"), std::string()}) {
+    of.limit = limit;
+    const std::string out = path("out" + limit);
+    Outcome outcome = finish(start(words_of(of, out)));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    files.push_back(read_text(out + of.files.at(0)));
+  }
+  EXPECT_GT(files[0].size(), 15'000'000u) << "smaller content stays in memory";
+  EXPECT_TRUE(files[0] == files[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, ContentOnDisk,
+    testing::Values(embeddings_under_limit("sequential", "local", 1),
+                    embeddings_under_limit("vertex:partitioner=hash", "local", 3),
+                    embeddings_under_limit("snapshot", "mpi", 2), embeddings_under_limit("pss", "mpi", 2),
+                    embeddings_under_limit("hybrid_batch", "local", 2),
+                    files_under_limit("jodie:memory=32,time=16", "60000", "fp32", {"--dump-embeddings"}),
+                    events_under_limit("tgn-attn:memory=16,time=16,neighbours=5",
+                                       "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2",
+                                       "future-links:candidates=9", 2, {"--dump-embeddings"})),
     name_of_limited);
 
 using HostLimitOfMetis = MpiProgram;

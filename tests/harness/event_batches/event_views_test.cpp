@@ -173,7 +173,8 @@ TEST(EventViews, TheNegativeInEmbeddingsIsTheFirstThatIsDumped) {
       const Parameters parameters(*device, c.parameters, 5);
       EvaluationPass replay(c, *device);
       replay.keep({"embeddings"});
-      const std::vector<double>& shown = replay.views(parameters).embeddings;
+      const auto& kept = replay.views(parameters).embeddings;
+      const std::vector<double> shown(kept.begin(), kept.end());
       const std::vector<double> wanted = embeddings_beside(c, *device, parameters, others);
       ASSERT_EQ(shown.size(), wanted.size());
       for (std::size_t i = 0; i < shown.size(); ++i) ASSERT_NEAR(shown[i], wanted[i], 1e-12) << i;

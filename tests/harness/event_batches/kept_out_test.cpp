@@ -311,7 +311,8 @@ TEST(KeptOut, InductiveMetricsAreThoseOfTheScoresOfTheirEvents) {
     EvaluationPass replay(c, *device);
     replay.keep({"embeddings"});
     const auto metrics = replay.metrics_and_views(parameters);
-    const DecodedPairs pairs(*device, parameters, replay.views(parameters).embeddings, c.model->traits().embedding);
+    const auto& kept = replay.views(parameters).embeddings;
+    const DecodedPairs pairs(*device, parameters, {kept.begin(), kept.end()}, c.model->traits().embedding);
     const TimeSplit& split = c.data.task->split;
     const auto check = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       const std::vector<EdgeId> events = touching(c, first, last, true);

@@ -76,7 +76,8 @@ std::vector<double> embeddings(std::int64_t per_event) {
   const Parameters parameters(*device, c.parameters, 1);
   EvaluationPass replay(c, *device);
   replay.keep({"embeddings"});
-  return replay.views(parameters).embeddings;
+  const auto& embeddings = replay.views(parameters).embeddings;
+  return {embeddings.begin(), embeddings.end()};
 }
 
 TEST(SeveralClassesTraining, OtherClassesLeaveEmbeddingsAsTheyAre) {
