@@ -38,9 +38,10 @@ inline void add_programs(pid_t process, std::set<pid_t>& all) {
   }
 }
 
-/// The rank that Open MPI gave a process; 0 for others.
+/// The rank that Open MPI gave a process; 0 for others. -1 while a process begins: it has no environment yet.
 inline int rank_of(pid_t process) {
   const std::string all = read_text("/proc/" + std::to_string(process) + "/environ"), key = "OMPI_COMM_WORLD_RANK=";
+  if (all.empty()) return -1;
   const std::size_t at = all.find('\0' + key);
   return at == std::string::npos ? 0 : std::atoi(all.c_str() + at + 1 + key.size());
 }
@@ -57,8 +58,9 @@ std::map<int, double> most_private_bytes(pid_t command, const Wait& wait) {
       for (const pid_t process : processes) {
         const std::string kibibytes = status_of(process, "RssAnon:");
         if (kibibytes.empty()) continue;
-        const auto [known, fresh] = ranks.try_emplace(process, 0);
-        if (fresh) known->second = rank_of(process);
+        const auto known = ranks.try_emplace(process, -1).first;
+        if (known->second < 0) known->second = rank_of(process);
+        if (known->second < 0) continue;
         double& bytes = most[known->second];
         bytes = std::max(bytes, 1024 * std::stod(kibibytes));
       }
