@@ -7,6 +7,7 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -63,22 +64,23 @@ std::vector<VertexId> training_pool(const EventGraph& graph, const TrainedEvents
   return pool;
 }
 
-/// The values of a column at `numbers`; an empty column stays empty.
+/// The values of a column at `numbers`; an empty column stays empty. They lie in a file beyond a bound of memory.
 template <class Values>
-auto picked(const Values& column, const std::vector<EdgeId>& numbers) {
-  std::vector<typename Values::value_type> values;
-  if (column.empty()) return values;
-  values.reserve(numbers.size());
-  for (const EdgeId e : numbers) values.push_back(column[e]);
-  return values;
+auto picked(const Values& column, const Column<EdgeId>& numbers) {
+  GrowingColumn<typename Values::value_type> values;
+  if (!column.empty()) {
+    values.reserve(numbers.size());
+    for (const EdgeId e : numbers) values.push_back(column[e]);
+  }
+  return values.finish();
 }
 
-EventGraph graph_of(const EventGraph& whole, const std::vector<EdgeId>& numbers) {
+EventGraph graph_of(const EventGraph& whole, const Column<EdgeId>& numbers) {
   EventGraph graph;
   graph.vertices = whole.vertices;
   graph.source = picked(whole.source, numbers);
   graph.target = picked(whole.target, numbers);
-  graph.time = picked(whole.time, numbers);
+  graph.time = TimeColumn(picked(whole.time, numbers));
   graph.weight = picked(whole.weight, numbers);
   graph.exact_weight = picked(whole.exact_weight, numbers);
   graph.event_label = picked(whole.event_label, numbers);
@@ -116,10 +118,12 @@ std::int64_t count_inductive(const EventGraph& graph, std::span<const char> kept
 
 TrainedEvents events_left(const EventGraph& graph, const TimeSplit& split, const VertexFlags& kept_out,
                           const std::string& negatives, std::uint64_t seed) {
-  TrainedEvents left;
+  GrowingColumn<EdgeId> numbers;
   for (EdgeId e = 0; e < split.train_end; ++e) {
-    if (!is_inductive(graph, kept_out, e)) left.numbers.push_back(e);
+    if (!is_inductive(graph, kept_out, e)) numbers.push_back(e);
   }
+  TrainedEvents left;
+  left.numbers = numbers.finish();
   if (left.numbers.empty()) {
     throw InvalidRequest("/task/kept_out",
                          fmt::format("nothing is left to train on: each of the {} training events has an end that is "

@@ -25,7 +25,7 @@ struct TrainedEvents {
   /// Ends, times, weights and labels of the events, numbered from 0. Features are not copied: the whole graph has those
   /// of an event, stored or generated, under its number there.
   std::shared_ptr<const EventGraph> graph;
-  std::vector<EdgeId> numbers;  // [E'] numbers in the whole graph, ascending
+  Column<EdgeId> numbers;  // [E'] numbers in the whole graph, ascending
   /// Draws of training, by the events' numbers in `graph`: removed events change no draw.
   std::shared_ptr<const EventCandidates> candidates;
 };

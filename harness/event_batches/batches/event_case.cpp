@@ -98,7 +98,7 @@ PerMemoryPart<std::uint64_t> EventCase::host_parts() const {
   add_neighbours(*data.neighbours);
   if (training.neighbours != data.neighbours) add_neighbours(*training.neighbours);
   if (training.task->trained != nullptr)
-    parts[MemoryPart::samples] += training.task->trained->numbers.size() * sizeof(EdgeId);
+    parts[MemoryPart::samples] += training.task->trained->numbers.own_bytes();
   parts[MemoryPart::samples] += data.task->judged.size();
   if (data.task->candidates != nullptr) parts[MemoryPart::samples] += data.task->candidates->own_bytes();
   return parts;

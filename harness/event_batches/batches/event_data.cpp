@@ -115,19 +115,17 @@ DrawnEvents DrawsKey::make(const DataCache& cache) const {
   const auto draw = [&] {
     return std::make_shared<const EventTaskData>(of->draw(graph, static_cast<std::uint64_t>(events.seed)));
   };
-  const auto draw_within_bound = [&] {
-    const BoundedReading bound = cache.node()->bounded_reading();  // what does not fit grows in files
-    return draw();
+  const auto draw_events = [&] {
+    DrawnEvents drawn;
+    drawn.all = {loaded.graph, loaded.neighbours,
+                 draw(),       {graph.edge_feature_width, graph.vertex_feature_width, graph.vertices},
+                 nullptr,      loaded.graph};
+    drawn.training = drawn.all.task->trained == nullptr ? drawn.all : training_walk(drawn.all);
+    return drawn;
   };
-  DrawnEvents drawn;
-  drawn.all = {loaded.graph,
-               loaded.neighbours,
-               cache.node() == nullptr ? draw() : draw_within_bound(),
-               {graph.edge_feature_width, graph.vertex_feature_width, graph.vertices},
-               nullptr,
-               loaded.graph};
-  drawn.training = drawn.all.task->trained == nullptr ? drawn.all : training_walk(drawn.all);
-  return drawn;
+  if (cache.node() == nullptr) return draw_events();
+  const BoundedReading bound = cache.node()->bounded_reading();  // what does not fit grows in files
+  return draw_events();
 }
 
 }  // namespace strobe

@@ -1,34 +1,51 @@
 #include "models/tasks/future_links/first_meetings.hpp"
 
 #include <algorithm>
-#include <unordered_set>
+
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 
 std::vector<char> first_meeting_flags(const EventGraph& graph) {
-  std::unordered_set<std::uint64_t> met;
+  const FirstMeetings meetings(graph);
   std::vector<char> first(graph.source.size(), 0);
-  for (std::size_t e = 0; e < first.size(); ++e)
-    first[e] = met.insert((static_cast<std::uint64_t>(graph.source[e]) << 32) | graph.target[e]).second ? 1 : 0;
+  for (std::int64_t v = 0; v < graph.vertices; ++v) {
+    for (const auto& meeting : meetings.between(static_cast<VertexId>(v), 0, graph.events())) first[meeting.event] = 1;
+  }
   return first;
 }
 
-FirstMeetings::FirstMeetings(const EventGraph& graph) : begin_(static_cast<std::size_t>(graph.vertices) + 1, 0) {
-  const std::vector<char> first = first_meeting_flags(graph);
-  for (std::size_t e = 0; e < first.size(); ++e) begin_[static_cast<std::size_t>(graph.source[e]) + 1] += first[e];
-  for (std::size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
-  meetings_.resize(begin_.back());
-  std::vector<std::int64_t> next(begin_.begin(), begin_.end() - 1);
-  for (std::size_t e = 0; e < first.size(); ++e) {
-    if (first[e] != 0) meetings_[next[graph.source[e]]++] = {graph.target[e], static_cast<EdgeId>(e)};
+FirstMeetings::FirstMeetings(const EventGraph& graph) {
+  const auto vertices = static_cast<std::size_t>(graph.vertices), events = graph.source.size();
+  GrowingColumn<std::int64_t> begin(vertices + 1, reading_bound()), next(vertices, reading_bound());
+  for (std::size_t e = 0; e < events; ++e) ++begin[static_cast<std::size_t>(graph.source[e]) + 1];
+  for (std::size_t v = 0; v < vertices; ++v) begin[v + 1] += begin[v], next[v] = begin[v];
+  GrowingColumn<Meeting> meetings(events, reading_bound());
+  for (std::size_t e = 0; e < events; ++e)
+    meetings[next[graph.source[e]]++] = {graph.target[e], static_cast<EdgeId>(e)};
+  // Keeps the first of each pair, source by source.
+  GrowingColumn<std::int64_t> last(vertices, reading_bound());  // the source that met the vertex last, from 1 on
+  std::int64_t kept = 0, from = 0;
+  for (std::size_t v = 0; v < vertices; ++v) {
+    const std::int64_t end = begin[v + 1];
+    for (; from < end; ++from) {
+      const Meeting meeting = meetings[from];
+      if (last[meeting.target] == static_cast<std::int64_t>(v) + 1) continue;
+      last[meeting.target] = static_cast<std::int64_t>(v) + 1;
+      meetings[kept++] = meeting;
+    }
+    begin[v + 1] = kept;
   }
+  meetings.shrink(static_cast<std::size_t>(kept));
+  meetings.fit();
+  begin_ = begin.finish(), meetings_ = meetings.finish();
 }
 
 std::span<const FirstMeetings::Meeting> FirstMeetings::between(VertexId source, EdgeId first, EdgeId last) const {
-  const auto own = meetings_.begin() + begin_[source], end = meetings_.begin() + begin_[source + 1];
+  const Meeting *const own = meetings_.data() + begin_[source], *const end = meetings_.data() + begin_[source + 1];
   const auto earlier = [](EdgeId bound) { return [bound](const Meeting& m) { return m.event < bound; }; };
   const auto from = std::partition_point(own, end, earlier(first)), to = std::partition_point(from, end, earlier(last));
-  return {meetings_.data() + (from - meetings_.begin()), static_cast<std::size_t>(to - from)};
+  return {from, static_cast<std::size_t>(to - from)};
 }
 
 }  // namespace strobe

@@ -20,17 +20,17 @@ class FirstMeetings {
     EdgeId event = 0;  // the first event of the pair
   };
 
-  /// O(E).
+  /// Under a bound of memory, large tables lie in files. O(E).
   explicit FirstMeetings(const EventGraph& graph);
 
   /// The pairs of `source` whose first event is one of [first, last), in the order of these. O(log).
   std::span<const Meeting> between(VertexId source, EdgeId first, EdgeId last) const;
 
-  std::uint64_t own_bytes() const { return begin_.size() * sizeof begin_[0] + meetings_.size() * sizeof(Meeting); }
+  std::uint64_t own_bytes() const { return begin_.own_bytes() + meetings_.own_bytes(); }
 
  private:
-  std::vector<std::int64_t> begin_;  // [N + 1]
-  std::vector<Meeting> meetings_;    // one for each pair
+  Column<std::int64_t> begin_;  // [N + 1]
+  Column<Meeting> meetings_;    // one for each pair
 };
 
 }  // namespace strobe

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/data_cache.hpp"
 #include "core/random.hpp"
@@ -10,6 +12,8 @@
 #include "harness/request/schedule_tag.hpp"
 #include "harness/schedule/schedule.hpp"
 #include "models/tasks/event_candidates.hpp"
+#include "models/tasks/future_links/first_meetings.hpp"
+#include "models/tasks/kept_out.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 #include "tests/workloads/reading/bounded_support.hpp"
 #include "workloads/binary/binary_graph.hpp"
@@ -114,6 +118,58 @@ TEST_F(BoundedTables, OfCandidatesTakeNoMemory) {
     EXPECT_EQ(all.pool().size(), static_cast<std::size_t>(many));
     look_at_process_memory();
   });
+}
+
+TEST_F(BoundedTables, OfMeetingsHaveTheFirstEventOfEachPair) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const EventGraph graph = scattered_events(seed, 70, 6'000);
+    const FirstMeetings whole(graph);
+    const test::TemporaryFolder aside;
+    const BoundedReading bound(1 << 10, test::folder_of(aside));  // columns of more than 32 bytes go into files
+    const FirstMeetings bounded(graph);
+    EXPECT_EQ(bounded.own_bytes(), 0U);
+    const std::vector<char> flags = first_meeting_flags(graph);
+    std::set<std::pair<VertexId, VertexId>> met;
+    std::vector<std::vector<std::pair<VertexId, EdgeId>>> wanted(70);
+    for (EdgeId e = 0; e < graph.events(); ++e) {
+      const bool first = met.emplace(graph.source[e], graph.target[e]).second;
+      EXPECT_EQ(flags[e] != 0, first) << e;
+      if (first) wanted[graph.source[e]].emplace_back(graph.target[e], e);
+    }
+    for (const EdgeId begin : {0, 1'000, 3'000}) {
+      for (VertexId v = 0; v < 70; ++v) {
+        std::vector<std::pair<VertexId, EdgeId>> of_vertex, in_memory, in_file;
+        for (const auto& [target, event] : wanted[v])
+          if (event >= begin && event < 5'000) of_vertex.emplace_back(target, event);
+        for (const auto& [target, event] : whole.between(v, begin, 5'000)) in_memory.emplace_back(target, event);
+        for (const auto& [target, event] : bounded.between(v, begin, 5'000)) in_file.emplace_back(target, event);
+        EXPECT_EQ(in_memory, of_vertex) << v;
+        EXPECT_EQ(in_file, of_vertex) << v;
+      }
+    }
+  }
+}
+
+TEST_F(BoundedTables, OfEventsLeftForTrainingLieInFiles) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const EventGraph graph = scattered_events(seed, 900, 8'000);
+    const TimeSplit split{5'000, 6'500};
+    const VertexFlags kept_out = draw_kept_out(graph, split, 0.1, seed);
+    const TrainedEvents whole = events_left(graph, split, kept_out, "any", seed);
+    const test::TemporaryFolder aside;
+    const BoundedReading bound(1 << 10, test::folder_of(aside));
+    const TrainedEvents bounded = events_left(graph, split, kept_out, "any", seed);
+    EXPECT_LT(bounded.numbers.size(), 5'000U);
+    EXPECT_EQ(bounded.numbers, whole.numbers);
+    EXPECT_EQ(bounded.graph->source, whole.graph->source);
+    EXPECT_EQ(bounded.graph->target, whole.graph->target);
+    EXPECT_TRUE(std::equal(whole.graph->time.begin(), whole.graph->time.end(), bounded.graph->time.begin(),
+                           bounded.graph->time.end()));
+    for (const std::size_t bytes : {bounded.numbers.own_bytes(), bounded.graph->source.own_bytes(),
+                                    bounded.graph->target.own_bytes(), bounded.graph->time.own_bytes()})
+      EXPECT_EQ(bytes, 0U);
+    EXPECT_GT(whole.numbers.own_bytes(), 0U);
+  }
 }
 
 TEST_F(BoundedTables, OfAnAdjacencyTakeNoMemory) {
