@@ -14,6 +14,7 @@
 #include "harness/request/suite.hpp"
 #include "results/answer/conclusion.hpp"
 #include "results/row/table.hpp"
+#include "results/run/loaded_run.hpp"
 
 namespace strobe {
 namespace {
@@ -37,12 +38,12 @@ TableFormat format_of(const std::string& name) {
   throw InvalidRequest("--format", unknown_name_message("format", name, names));
 }
 
-/// The summary in a run directory, or the file itself.
-std::string summary_of(const std::string& run) {
+/// Throws InvalidRequest where neither a run directory nor a file has this name.
+void check_run(const std::string& run) {
   std::error_code ignored;
   const std::string path = std::filesystem::is_directory(run, ignored) ? run + "/summary.json" : run;
-  if (std::filesystem::is_regular_file(path, ignored)) return path;
-  throw InvalidRequest("RUN", fmt::format("'{}' is not a run directory: it has no {}", run, path));
+  if (!std::filesystem::is_regular_file(path, ignored))
+    throw InvalidRequest("RUN", fmt::format("'{}' is not a run directory: it has no {}", run, path));
 }
 
 int show(const ShowRequest& request) {
@@ -59,7 +60,8 @@ int show(const ShowRequest& request) {
   std::vector<Row> rows;
   std::vector<std::string> runs;
   for (const std::string& run : request.runs) {
-    for (Row& row : read_summary(summary_of(run)).rows) {
+    check_run(run);
+    for (Row& row : summary_of_run(run).rows) {
       if (!wanted(row.case_id)) continue;
       rows.push_back(std::move(row));
       runs.push_back(run);

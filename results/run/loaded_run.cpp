@@ -38,19 +38,19 @@ std::string joined(const std::set<std::string>& texts) {
   return result.empty() ? "unknown" : result;
 }
 
-/// The summary that a user named. Another kind of file is more likely a graph than a damaged summary.
-Summary read_named(const std::string& path) {
+}  // namespace
+
+Summary summary_of_run(const std::string& run) {
+  std::error_code ignored;
+  if (fs::is_directory(run, ignored)) return read_summary(run + "/summary.json");
   try {
-    return read_summary(path);
+    return read_summary(run);
   } catch (const InvalidInput&) {
-    if (fs::path(path).extension() == ".json") throw;
+    if (fs::path(run).extension() == ".json") throw;
     throw InvalidInput(
-        path, 0, 0,
-        "neither a run directory nor its summary.json; for a graph type: strobe inspect --workload " + path);
+        run, 0, 0, "neither a run directory nor its summary.json; for a graph type: strobe inspect --workload " + run);
   }
 }
-
-}  // namespace
 
 const Row* LoadedRun::find(const std::string& case_id) const {
   for (const Row& row : summary.rows) {
@@ -75,7 +75,7 @@ LoadedRun load_run(const std::string& path) {
   const bool is_folder = fs::is_directory(path, ignored);
   run.folder = is_folder ? path : fs::path(path).parent_path().string();
   if (run.folder.empty()) run.folder = ".";
-  run.summary = is_folder ? read_summary(path + "/summary.json") : read_named(path);
+  run.summary = summary_of_run(path);
   if (fs::exists(run.folder + "/samples.jsonl")) run.samples = read_samples(run.folder + "/samples.jsonl");
   if (fs::exists(run.folder + "/env.json")) {
     const std::string file = run.folder + "/env.json";
@@ -97,7 +97,7 @@ LoadedRun load_run(const std::string& path) {
 void check_rows(const std::string& run) {
   std::error_code ignored;
   const std::string path = fs::is_directory(run, ignored) ? run + "/summary.json" : run;
-  if (fs::is_regular_file(path, ignored)) read_summary(path);
+  if (fs::is_regular_file(path, ignored)) summary_of_run(run);
 }
 
 std::string compare_data(const LoadedRun& base, const Row& before, const LoadedRun& changed) {

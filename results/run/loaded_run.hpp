@@ -23,6 +23,10 @@ struct LoadedRun {
   std::map<int, std::vector<double>> seconds_of(const Row& row) const;
 };
 
+/// The summary of a run's folder, or the summary.json that a user named. Throws like `read_summary`; a file of another
+/// kind is more likely a graph than a damaged summary.
+Summary summary_of_run(const std::string& run);
+
 /// Reads a run's folder, or its summary.json with the other files of its folder. Throws like `read_summary`.
 LoadedRun load_run(const std::string& path);
 
