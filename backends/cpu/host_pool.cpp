@@ -33,6 +33,8 @@ std::size_t round_up(std::size_t bytes) {
 
 std::atomic<std::uint64_t> fresh_blocks_taken{0};
 
+[[maybe_unused]] const bool gives_back = (give_back_kept_by(HostPool::trim_all), true);
+
 /// Changes the bytes that a pool keeps, and their sum over the process.
 void change_kept(std::size_t& cached, std::int64_t by) {
   cached += static_cast<std::size_t>(by);

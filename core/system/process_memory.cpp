@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace strobe {
 namespace {
@@ -56,5 +57,21 @@ std::atomic<std::int64_t>& kept_for_reuse() {
   static std::atomic<std::int64_t> bytes{0};
   return bytes;
 }
+
+namespace {
+
+std::vector<void (*)()>& allocators() {
+  static std::vector<void (*)()> all;
+  return all;
+}
+
+}  // namespace
+
+void give_back_kept() {
+  if (!spares) return;
+  for (const auto give_back : allocators()) give_back();
+}
+
+void give_back_kept_by(void (*give_back)()) { allocators().push_back(give_back); }
 
 }  // namespace strobe

@@ -29,4 +29,9 @@ void spare_heap();
 /// Bytes that allocators of this process keep for reuse. They change it as they keep blocks and hand them out.
 std::atomic<std::int64_t>& kept_for_reuse();
 
+/// Gives these bytes back to the system, while memory is spared. For the end of work whose blocks fit nothing later.
+void give_back_kept();
+/// Names a function that does so for one kind of allocator. Call it before `main`.
+void give_back_kept_by(void (*give_back)());
+
 }  // namespace strobe

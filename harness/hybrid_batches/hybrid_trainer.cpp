@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/system/process_memory.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/hybrid_batches/batch_walk.hpp"
 #include "harness/schedule/host_values.hpp"
@@ -221,6 +222,7 @@ std::vector<double> HybridTrainer::weights() { return host_values(device_, commo
 
 OutputContent HybridTrainer::output(const std::string& name) {
   if (name != "embeddings" && name != "scores") return {};
+  give_back_kept();  // an evaluation takes much less than batches do
   FullBatchTrainer judge(*plan_.full, device_, communicator_);
   judge.take_weights(common_weights());
   return judge.output(name);

@@ -119,23 +119,21 @@ double embedding_bytes(const PlannedCase& plan, const FullBatchPlan& full, const
   return mean_of_ranks(bytes, here);
 }
 
-/// Bytes that a rank of hybrid batches takes when it evaluates its weights.
-double judging_bytes(const PlannedCase& plan, const NodeRanks& here) {
+/// Bytes that a rank of hybrid batches takes when it evaluates its weights, or gathers embeddings of `gathered` bytes.
+double judging_bytes(const PlannedCase& plan, const NodeRanks& here, double gathered) {
   if (plan.request.numerics == "none") return 0;
   const PlannedPeak peak = *planned_evaluation_peak(plan);
-  return tensor_bytes(plan, peak, here) + evaluation_bytes(plan);
+  return tensor_bytes(plan, peak, here) + std::max(evaluation_bytes(plan), gathered);
 }
 
-/// Bytes that a rank of hybrid batches takes at its most. Rank 0 gathers embeddings next to what training leaves for
-/// reuse.
+/// Bytes that a rank of hybrid batches takes at its most.
 double hybrid_rank_bytes(const PlannedCase& plan, const HybridMemory& hybrid, const PlannedPeak& peak,
                          const NodeRanks& here) {
   PlannedCase evaluated = plan;
   evaluated.schedule = hybrid.evaluated;
   const double gathered = embedding_bytes(plan, full_batch(evaluated), here);
   const double feed = std::accumulate(hybrid.feed.begin(), hybrid.feed.end(), 0.0);
-  return std::max(tensor_bytes(plan, peak, here) + std::max(copied_bytes(peak, here), gathered),
-                  judging_bytes(plan, here)) +
+  return std::max(tensor_bytes(plan, peak, here) + copied_bytes(peak, here), judging_bytes(plan, here, gathered)) +
          feed / static_cast<double>(hybrid.feed.size());
 }
 
