@@ -167,7 +167,7 @@ TEST(PairHistory, LetsAModelLearnWhatOnlyThePairShows) {
                                        {"task", task},
                                        {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
                                        {"precision", "fp32"},
-                                       {"epochs", 3}});
+                                       {"epochs", 12}});
     return run_case(c).metrics.at("mrr").per_epoch.back();
   };
   EXPECT_GT(mrr(50), mrr(0) + 0.15);

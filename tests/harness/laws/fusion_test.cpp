@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "backends/cpu/register_bytes.hpp"
 #include "core/errors.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
@@ -197,8 +198,10 @@ TEST(ChunkFusionLaw, RowsOfUnitsAreTheSameBits) {
       embeddings[fusion] = embeddings_of(request);
     }
     for (const std::string fusion : {"none", "spatial", "temporal"}) {
-      // Attention over time rounds differently for different numbers of lanes.
-      const bool other_order = model.at("name") == "dysat" && fusion != "temporal";
+      // Attention over time rounds differently for different numbers of lanes. So does the convolution of T-GCN for
+      // other units, with registers of 32 bytes.
+      const bool narrow = cpu_register_bytes() < 64 && model.at("name") == "t-gcn";
+      const bool other_order = (narrow && fusion != "spatial") || (model.at("name") == "dysat" && fusion != "temporal");
       ASSERT_EQ(embeddings[fusion].size(), embeddings["both"].size());
       for (std::size_t i = 0; i < embeddings["both"].size(); ++i)
         ASSERT_NEAR(embeddings[fusion][i], embeddings["both"][i], other_order ? 1e-14 : 0) << model.dump() << fusion;
