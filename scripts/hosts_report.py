@@ -38,7 +38,8 @@ def report_memory(run, hosts, reference):
         sys.exit(f"test_hosts: the case ended as {row['status']}: {row['reason']}")
     print(f"{hosts} hosts, {row['ranks']} processes: at most {max(row['memory_bytes']['process']) / 2**20:.0f} MiB of private "
           f"memory each, {row['load_seconds']:.2f} s to load, loss {row['loss'][-1]:.15g}")
-    if any(abs(a - b) > 1e-12 * abs(b) for a, b in zip(row["loss"], other["loss"], strict=True)):
+    # One rounding of fp32 is 6e-8. Sums over ranks are exact enough that losses agree far better.
+    if any(abs(a - b) > 1e-9 * abs(b) for a, b in zip(row["loss"], other["loss"], strict=True)):
         sys.exit(f"test_hosts: losses {row['loss']} differ from {other['loss']} of one process")
 
 
